@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * wattweir: power elasticity of GPU training jobs, and the best division of a power budget.
+ *
+ * This is the only installed header. The library is pure: it does no input or output, reads no clock, starts no
+ * thread and never prints. It may be called from any number of threads as long as no object is shared between them.
+ *
+ * Units are in the names, one unit per quantity: _w watts, _tps tokens (or any unit of work) per second, _frac 0..1.
+ * A number that is not known is NAN, never 0.
+ *
+ * Terms. Cut: relative fall of power, d = 1 - P/P0. Loss: relative fall of throughput, l = 1 - T/T0. Baseline: P0 and
+ * T0, the draw and throughput of a job when no cap binds. PFI (Power Flexibility Index): relative power cut per
+ * relative throughput loss; 1 = proportional, above 1 = flexible.
+ */
+#ifndef WATTWEIR_H
+#define WATTWEIR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WW_VERSION "0.1.0"
+
+#if defined(__GNUC__)
+#define WW_MUST_CHECK __attribute__((warn_unused_result))
+#else
+#define WW_MUST_CHECK
+#endif
+
+/* ---- Errors -------------------------------------------------------------------------------------------------- */
+
+/* 0 or negative. An outcome (a budget that cannot be kept) is not an error: see enum ww_outcome. */
+typedef enum ww_status {
+	WW_OK = 0,
+	WW_ERR_INVALID = -1,     /* input that breaks the documented form */
+	WW_ERR_RANGE = -2,       /* a value outside its documented range */
+	WW_ERR_NOMEM = -3,       /* out of memory; nothing was changed */
+	WW_ERR_IO = -4,          /* a file or device could not be read or written */
+	WW_ERR_NOT_FOUND = -5,   /* a named thing does not exist */
+	WW_ERR_UNSUPPORTED = -6, /* a known thing that cannot be done here */
+	WW_ERR_NO_DATA = -7      /* too little data for an answer */
+} ww_status;
+
+/* Caller-owned; filled only on failure. `text` is one plain line that names the thing and the remedy. */
+struct ww_error {
+	ww_status code;
+	char text[512];
+};
+
+/* ---- Measured points ----------------------------------------------------------------------------------------- */
+
+/* One measurement of one job under one power cap. Several points with the same cap are repetitions. */
+struct ww_point {
+	double cap_w;         /* power cap per GPU that was in force, > 0 */
+	double power_w;       /* mean draw per GPU over the measurement, > 0 */
+	double throughput;    /* mean tokens/s (or any unit of work per second), > 0 */
+	double power_se_w;    /* standard error of power_w, or NAN when not known */
+	double throughput_se; /* standard error of throughput, or NAN when not known */
+	int64_t throttle;     /* clock-event reasons seen (bits below, NVML's values), or -1 when not recorded */
+};
+
+#define WW_THROTTLE_POWER_CAP 0x04  /* the software power cap held the clock down: the cap binds */
+#define WW_THROTTLE_THERMAL 0x60    /* software or hardware thermal slowdown */
+#define WW_THROTTLE_HARDWARE 0x88   /* hardware slowdown or power brake */
+
+/* ---- PFI ------------------------------------------------------------------------------------------------------ */
+
+enum ww_pfi_status {
+	WW_PFI_OK = 0,
+	WW_PFI_TOO_FEW_POINTS,    /* fewer than 2 caps, or no cut >= 0.03 although the whole cut is >= 0.10 */
+	WW_PFI_NOT_POWER_LIMITED, /* the lowest cap cuts the draw by less than 10 %: no cap limits this job */
+	WW_PFI_BOUND              /* losses within noise: only the lower end `pfi_ls_lo` is known */
+};
+
+#define WW_FLAG_SHALLOW_SWEEP 0x01u /* not power limited, but the lowest cap does bind: sweep deeper */
+#define WW_FLAG_NOISE_ASSUMED 0x02u /* no errors and no repetitions: noise_frac was assumed */
+#define WW_FLAG_POOR_FIT 0x04u      /* r2 < 0.9: one number describes this job badly, use the curve */
+#define WW_FLAG_NOT_MONOTONE 0x08u  /* throughput rose somewhere while power fell; repaired in the curve */
+#define WW_FLAG_THERMAL 0x10u       /* thermal or hardware slowdown was recorded at a cap in range */
+
+/* What a sweep says about one job. Every double may be NAN: not known, or not defined for this status. */
+struct ww_pfi {
+	int status;            /* enum ww_pfi_status */
+	uint32_t flags;        /* WW_FLAG_* */
+	uint32_t n_caps;       /* distinct caps in range */
+	double fit_lo_w;       /* lowest and highest cap in range: a PFI is valid for this range only */
+	double fit_hi_w;
+	double p0_w, t0;       /* baseline: means over the caps that do not bind */
+	double pfi_ls;         /* sum d^2 / sum d*l through the baseline over all binding caps */
+	double pfi_ls_lo;      /* 90 % interval; for WW_PFI_BOUND only the lower end */
+	double pfi_ls_hi;
+	double pfi_30;         /* 0.30 / l(0.30) on the convex curve */
+	double max_cut_frac;   /* deepest cut measured */
+	double r2;             /* 1 - sum (l - s d)^2 / sum l^2, s = sum d*l / sum d^2 */
+	double noise_frac;     /* relative error of throughput that was used */
+};
+
+struct ww_pfi_options {
+	double cap_lo_w, cap_hi_w; /* only caps in [lo, hi] are used; 0 and INFINITY use all */
+	double noise_frac;         /* assumed relative error of throughput where none is known; 0.01 is customary */
+	uint32_t draws;            /* bootstrap replicates for the interval; 2000 is customary, 0 = no interval */
+	uint64_t seed;             /* seed of the bootstrap; the same seed gives the same interval */
+};
+
+#define WW_PFI_OPTIONS_INIT {0.0, 1e300, 0.01, 2000, 1}
+
+/*
+ * Estimates the PFI of one job from `n` measured points, in any order.
+ * Definitions: docs/pfi.md. The outcome is in out->status; the return value is an error only for points outside their
+ * documented range or lack of memory. `out` is untouched on failure.
+ */
+ww_status ww_pfi_estimate(const struct ww_point *points, size_t n, const struct ww_pfi_options *options,
+                          struct ww_pfi *out, struct ww_error *err) WW_MUST_CHECK;
+
+/* ---- Loss curves ------------------------------------------------------------------------------------------------ */
+
+/* At a knot: the loss and the marginal loss. Between knots the marginal loss is linear in the cut. */
+#define WW_MAX_KNOTS 16
+
+struct ww_knot {
+	double cut_frac, loss_frac, slope;
+};
+
+/*
+ * Loss as a convex function of cut. Marginal loss strictly rises from knot to knot (piecewise quadratic loss); beyond
+ * the last knot it keeps rising as in the last piece. Plain data: copy freely.
+ */
+struct ww_curve {
+	double p0_w, t0_tps;         /* baseline draw per GPU and throughput of the job */
+	double max_cut_frac;         /* deepest cut ever measured or rehearsed */
+	double var_a, var_b, cov_ab; /* uncertainty of loss = a d + b d^2: variance of the marginal at d is
+	                                var_a + 4 d cov_ab + 4 d^2 var_b */
+	uint32_t n, flags;           /* knots in use (>= 2; the first is at cut 0, loss 0), WW_FLAG_* */
+	int status;                  /* enum ww_pfi_status of the measurement behind it */
+	struct ww_knot k[WW_MAX_KNOTS];
+};
+
+/*
+ * The measured curve of a sweep: throughput made monotone in the draw, then the convex hull of the loss, joined by
+ * quadratic pieces that pass through the hull's points (Schumaker's shape-preserving spline).
+ * WW_ERR_NO_DATA for a sweep whose status is too_few_points or not_power_limited.
+ */
+ww_status ww_curve_measure(const struct ww_point *points, size_t n, const struct ww_pfi_options *options,
+                           struct ww_curve *out, struct ww_error *err) WW_MUST_CHECK;
+
+/* Loss at a cut >= 0. */
+double ww_curve_loss(const struct ww_curve *curve, double cut_frac);
+
+/* Marginal loss l'(cut). The local PFI is its inverse. */
+double ww_curve_slope(const struct ww_curve *curve, double cut_frac);
+
+/* Variance of the marginal loss at a cut. */
+double ww_curve_slope_var(const struct ww_curve *curve, double cut_frac);
+
+/* The cut at which the marginal loss reaches `slope`: 0 below the first knot's; closed form, inverse of ww_curve_slope. */
+double ww_curve_cut_at_slope(const struct ww_curve *curve, double slope);
+
+/* The deepest cut with loss <= loss_frac, at most max_cut_frac. */
+double ww_curve_cut_at_loss(const struct ww_curve *curve, double loss_frac);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * files: readers of files that people and other programs write. Every mistake is one line that names file, line,
+ * column and remedy; nothing is guessed, and a file with a mistake gives no data at all.
+ */
+#ifndef WW_FILES_H
+#define WW_FILES_H
+
+#include "base/base.h"
+
+#include <stdio.h>
+
+/* ---- sweep.c: measured cap sweeps (format: docs/sweep-format.md) --------------------------------------------------- */
+
+/* All measurements of one job (one model, configuration and GPU type), in file order. */
+struct ww_sweep_group {
+	char *name;
+	char *gpu_model;          /* "" when the file does not say */
+	unsigned gpus;            /* 0 when the file does not say */
+	size_t n_points;
+	struct ww_point *points;
+	double *telemetry;        /* n_points rows of sweep.n_telemetry values, NAN = not recorded; NULL when none */
+};
+
+struct ww_sweep {
+	char *file;               /* name as given, for messages and reports */
+	const char *format;       /* "wattweir", "zeus", "emerald" or "map"; static */
+	size_t n_groups;
+	struct ww_sweep_group *groups; /* in order of first appearance */
+	size_t n_telemetry;
+	char **telemetry;         /* column names, units in the names */
+};
+
+/*
+ * Reads a sweep. `map` is NULL (own format, or a foreign table known by its columns) or the text of --map:
+ * "throughput=COL,power=COL,cap=COL,group=COL+COL", optionally "rep=COL", "throughput_se=COL", "power_se=COL",
+ * "gpus=COL", "gpu_model=COL"; "throughput=1/COL" takes the inverse of a time.
+ * On success the caller owns *out and ends it with ww_sweep_finish; on failure *out is untouched.
+ */
+ww_status ww_sweep_read(const char *path, const char *map, struct ww_sweep *out, struct ww_error *err) WW_MUST_CHECK;
+
+/* The same from an open stream; `name` stands for the file in messages. */
+ww_status ww_sweep_parse(FILE *in, const char *name, const char *map, struct ww_sweep *out, struct ww_error *err)
+	WW_MUST_CHECK;
+
+/* Frees what the sweep holds; the struct may be reused. NULL and zeroed structs are fine. */
+void ww_sweep_finish(struct ww_sweep *sweep);
+
+#endif
