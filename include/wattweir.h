@@ -62,9 +62,9 @@ struct ww_point {
 	int64_t throttle;     /* clock-event reasons seen (bits below, NVML's values), or -1 when not recorded */
 };
 
-#define WW_THROTTLE_POWER_CAP 0x04  /* the software power cap held the clock down: the cap binds */
-#define WW_THROTTLE_THERMAL 0x60    /* software or hardware thermal slowdown */
-#define WW_THROTTLE_HARDWARE 0x88   /* hardware slowdown or power brake */
+#define WW_THROTTLE_POWER_CAP 0x04 /* the software power cap held the clock down: the cap binds */
+#define WW_THROTTLE_THERMAL 0x60   /* software or hardware thermal slowdown */
+#define WW_THROTTLE_HARDWARE 0x88  /* hardware slowdown or power brake */
 
 /* ---- PFI ------------------------------------------------------------------------------------------------------ */
 
@@ -83,19 +83,19 @@ enum ww_pfi_status {
 
 /* What a sweep says about one job. Every double may be NAN: not known, or not defined for this status. */
 struct ww_pfi {
-	int status;            /* enum ww_pfi_status */
-	uint32_t flags;        /* WW_FLAG_* */
-	uint32_t n_caps;       /* distinct caps in range */
-	double fit_lo_w;       /* lowest and highest cap in range: a PFI is valid for this range only */
+	int status;      /* enum ww_pfi_status */
+	uint32_t flags;  /* WW_FLAG_* */
+	uint32_t n_caps; /* distinct caps in range */
+	double fit_lo_w; /* lowest and highest cap in range: a PFI is valid for this range only */
 	double fit_hi_w;
-	double p0_w, t0;       /* baseline: means over the caps that do not bind */
-	double pfi_ls;         /* sum d^2 / sum d*l through the baseline over all binding caps */
-	double pfi_ls_lo;      /* 90 % interval; for WW_PFI_BOUND only the lower end */
+	double p0_w, t0;  /* baseline: means over the caps that do not bind */
+	double pfi_ls;    /* sum d^2 / sum d*l through the baseline over all binding caps */
+	double pfi_ls_lo; /* 90 % interval; for WW_PFI_BOUND only the lower end */
 	double pfi_ls_hi;
-	double pfi_30;         /* 0.30 / l(0.30) on the convex curve */
-	double max_cut_frac;   /* deepest cut measured */
-	double r2;             /* 1 - sum (l - s d)^2 / sum l^2, s = sum d*l / sum d^2 */
-	double noise_frac;     /* relative error of throughput that was used */
+	double pfi_30;       /* 0.30 / l(0.30) on the convex curve */
+	double max_cut_frac; /* deepest cut measured */
+	double r2;           /* 1 - sum (l - s d)^2 / sum l^2, s = sum d*l / sum d^2 */
+	double noise_frac;   /* relative error of throughput that was used */
 };
 
 struct ww_pfi_options {
@@ -105,7 +105,9 @@ struct ww_pfi_options {
 	uint64_t seed;             /* seed of the bootstrap; the same seed gives the same interval */
 };
 
+/* clang-format off */
 #define WW_PFI_OPTIONS_INIT {0.0, 1e300, 0.01, 2000, 1}
+/* clang-format on */
 
 /*
  * Estimates the PFI of one job from `n` measured points, in any order.

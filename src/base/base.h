@@ -13,8 +13,7 @@
 
 /* Fills `err` (may be NULL) and returns `code`, so that reporting and returning is one statement. Text is cut to fit;
  * control characters and invalid UTF-8 in it are replaced by '?', so that a hostile name cannot break the one line. */
-ww_status ww_fail(struct ww_error *err, ww_status code, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+ww_status ww_fail(struct ww_error *err, ww_status code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* ---- numbers.c: the only reader of numbers written by people and other programs ----------------------------------- */
 
@@ -44,9 +43,9 @@ struct ww_rng {
 
 void ww_rng_seed(struct ww_rng *rng, uint64_t seed);
 uint64_t ww_rng_u64(struct ww_rng *rng);
-double ww_rng_uniform(struct ww_rng *rng);                    /* [0, 1) */
-uint32_t ww_rng_below(struct ww_rng *rng, uint32_t bound);    /* 0 .. bound-1, bound > 0, unbiased */
-double ww_rng_normal(struct ww_rng *rng);                     /* mean 0, sd 1 */
-uint64_t ww_hash_text(const char *text);                      /* stable hash of a name, for seeds */
+double ww_rng_uniform(struct ww_rng *rng);                 /* [0, 1) */
+uint32_t ww_rng_below(struct ww_rng *rng, uint32_t bound); /* 0 .. bound-1, bound > 0, unbiased */
+double ww_rng_normal(struct ww_rng *rng);                  /* mean 0, sd 1 */
+uint64_t ww_hash_text(const char *text);                   /* stable hash of a name, for seeds */
 
 #endif

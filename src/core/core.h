@@ -30,7 +30,9 @@ struct ww_compare_options {
 	size_t n_depths;
 };
 
+/* clang-format off */
 #define WW_COMPARE_OPTIONS_INIT {0.01, {0.15, 0.35}, 2}
+/* clang-format on */
 
 enum ww_policy {
 	WW_POLICY_EQUAL,            /* the same relative cut for every job */
@@ -49,7 +51,7 @@ const char *ww_policy_name(enum ww_policy policy);
 enum ww_outcome {
 	WW_OUTCOME_OPTIMAL = 0,
 	WW_OUTCOME_INFEASIBLE, /* the curves do not reach the cut: every job is at its deepest cut, missing_w says by how much */
-	WW_OUTCOME_UNCHANGED   /* nothing to do */
+	WW_OUTCOME_UNCHANGED /* nothing to do */
 };
 
 /* "optimal", "infeasible", "unchanged". Static. */
@@ -58,13 +60,13 @@ const char *ww_outcome_name(enum ww_outcome outcome);
 struct ww_compare_row {
 	double cut_frac;
 	size_t n_jobs;
-	int outcome;                  /* enum ww_outcome */
-	double baseline_w, budget_w;  /* sum of P0, and (1 - cut) of it */
-	double missing_w;             /* watts that the deepest measured cuts do not reach; 0 when feasible */
-	double value[WW_N_POLICIES];  /* mean relative throughput kept, 0..1 */
-	double recovered_frac;        /* (curve - equal) / (oracle - equal); NAN where that gap is < 0.004 */
-	double recovered_box_frac;    /* the same against oracle_box */
-	double shrink;                /* P0-weighted mean trust in the curves: 0 = stay at equal, 1 = full move */
+	int outcome;                 /* enum ww_outcome */
+	double baseline_w, budget_w; /* sum of P0, and (1 - cut) of it */
+	double missing_w;            /* watts that the deepest measured cuts do not reach; 0 when feasible */
+	double value[WW_N_POLICIES]; /* mean relative throughput kept, 0..1 */
+	double recovered_frac;       /* (curve - equal) / (oracle - equal); NAN where that gap is < 0.004 */
+	double recovered_box_frac;   /* the same against oracle_box */
+	double shrink;               /* P0-weighted mean trust in the curves: 0 = stay at equal, 1 = full move */
 };
 
 typedef struct ww_compare ww_compare;

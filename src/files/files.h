@@ -15,20 +15,20 @@
 /* All measurements of one job (one model, configuration and GPU type), in file order. */
 struct ww_sweep_group {
 	char *name;
-	char *gpu_model;          /* "" when the file does not say */
-	unsigned gpus;            /* 0 when the file does not say */
+	char *gpu_model; /* "" when the file does not say */
+	unsigned gpus;   /* 0 when the file does not say */
 	size_t n_points;
 	struct ww_point *points;
-	double *telemetry;        /* n_points rows of sweep.n_telemetry values, NAN = not recorded; NULL when none */
+	double *telemetry; /* n_points rows of sweep.n_telemetry values, NAN = not recorded; NULL when none */
 };
 
 struct ww_sweep {
-	char *file;               /* name as given, for messages and reports */
-	const char *format;       /* "wattweir", "zeus", "emerald" or "map"; static */
+	char *file;         /* name as given, for messages and reports */
+	const char *format; /* "wattweir", "zeus", "emerald" or "map"; static */
 	size_t n_groups;
 	struct ww_sweep_group *groups; /* in order of first appearance */
 	size_t n_telemetry;
-	char **telemetry;         /* column names, units in the names */
+	char **telemetry; /* column names, units in the names */
 };
 
 /*
