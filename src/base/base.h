@@ -15,6 +15,9 @@
  * control characters and invalid UTF-8 in it are replaced by '?', so that a hostile name cannot break the one line. */
 ww_status ww_fail(struct ww_error *err, ww_status code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* Bytes (1 to 4) of the well-formed UTF-8 character at `text`, of which `length` bytes may be read; 0 when it is none. */
+size_t ww_utf8_char(const char *text, size_t length);
+
 /* ---- numbers.c: the only reader of numbers written by people and other programs ----------------------------------- */
 
 enum ww_number_fault {
@@ -27,7 +30,8 @@ enum ww_number_fault {
 
 /*
  * Reads a decimal number ("12", "-0.5", "1.5e3") from `length` bytes, blanks around it allowed, independent of the
- * locale. The whole text must be the number. `out` is untouched unless WW_NUMBER_OK is returned.
+ * locale. The whole text must be the number and shorter than 1024 bytes; one too small for a double is 0. `out` is
+ * untouched unless WW_NUMBER_OK is returned.
  */
 enum ww_number_fault ww_number_read(const char *text, size_t length, double *out);
 
