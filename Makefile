@@ -6,27 +6,55 @@ DESTDIR ?=
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 20
 
-MESON_FLAGS ?=
-SANITIZE = CC=clang meson setup $(BUILD)-sanitize -Dbuildtype=debugoptimized -Db_lundef=false \
-	-Db_sanitize=address,undefined
-FUZZ = CC=clang meson setup $(BUILD)-fuzz -Dbuildtype=debugoptimized -Db_lundef=false -Db_sanitize=address,undefined \
-	-Dfuzz=true
+export BUILD FUZZ_SECONDS
 
-.PHONY: all need run test test-long sanitize bench fuzz install format tidy clean
+.PHONY: all run test test-long sanitize fuzz bench install format tidy clean help
 
-all:
+all: # optimised build in build/
 	@tools/need build
-	@meson setup $$(test -f $(BUILD)/build.ninja && echo --reconfigure) $(BUILD) -Dprefix=$(PREFIX) $(MESON_FLAGS) >/dev/null
-	@ninja -C $(BUILD)
+	@tools/build normal
 
-run: all
+run: all # PFI and comparison of the sample sweep
 	@tools/need run
 	$(BUILD)/src/cli/wattweir pfi examples/sample-sweep.csv
 	$(BUILD)/src/cli/wattweir compare examples/sample-sweep.csv --cut 10,20,30,40
 
-test: all
+test: # all tests: gcc optimised, clang with ASan and UBSan, fuzzing for FUZZ_SECONDS
+	@tools/need build test
+	@tools/run_tests main sanitize fuzz
+
+test-long: # the slow ones as well: every suite, 300 s of fuzzing, clang-tidy
+	@tools/need build test tidy
+	@FUZZ_SECONDS=300 tools/run_tests main-long sanitize fuzz tidy
+
+sanitize: # the tests but the slow ones, built by clang with ASan and UBSan, leaks on
+	@tools/need build test
+	@tools/run_tests sanitize
+
+fuzz: # every fuzz target, FUZZ_SECONDS in all
+	@tools/need build test
+	@tools/run_tests fuzz
+
+bench: all # benchmarks, with their figures
 	@tools/need test
-	meson test -C $(BUILD) --print-errorlogs
+	@tools/build normal with-tests
+	meson test -C $(BUILD) --benchmark --verbose --no-rebuild
+
+install: # program, header and library under DESTDIR and PREFIX
+	@tools/need build
+	@tools/build normal prefix=$(abspath $(PREFIX))
+	meson install -C $(BUILD) --no-rebuild --destdir "$(abspath $(DESTDIR))"
+
+format: # brings all tracked C into the house format
+	@tools/need test
+	tools/check_format --fix
+
+tidy: # clang-tidy over all sources
+	@tools/need build test tidy
+	@tools/run_tests tidy
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-sanitize $(BUILD)-fuzz
+
+help:
+	@sed -n 's/^\([a-z-]*\):[^#]*# /make \1\t/p' Makefile
