@@ -18,6 +18,10 @@ ww_status ww_fail(struct ww_error *err, ww_status code, const char *format, ...)
 /* Bytes (1 to 4) of the well-formed UTF-8 character at `text`, of which `length` bytes may be read; 0 when it is none. */
 size_t ww_utf8_char(const char *text, size_t length);
 
+/* True for a character of `length` bytes that a terminal obeys instead of showing: C0, DEL, C1, separators of lines, and
+ * marks that reorder text. */
+bool ww_utf8_is_control(const char *text, size_t length);
+
 /* ---- numbers.c: the only reader of numbers written by people and other programs ----------------------------------- */
 
 enum ww_number_fault {

@@ -32,8 +32,7 @@ size_t ww_utf8_char(const char *text, size_t length)
 	return 0;
 }
 
-/* What a terminal would obey instead of showing: C0, DEL, C1, line separators, and marks that reorder text. */
-static bool is_control(const char *text, size_t length)
+bool ww_utf8_is_control(const char *text, size_t length)
 {
 	const unsigned char *b = (const unsigned char *)text;
 	if (length == 1)
@@ -51,7 +50,7 @@ static void copy_line(char *to, size_t size, const char *from)
 	size_t left = strlen(from), used = 0;
 	while (left > 0) {
 		size_t n = ww_utf8_char(from, left);
-		bool bad = n == 0 || is_control(from, n);
+		bool bad = n == 0 || ww_utf8_is_control(from, n);
 		size_t put = bad ? 1 : n;
 		if (used + put >= size)
 			break;
