@@ -163,6 +163,83 @@ double ww_curve_cut_at_slope(const struct ww_curve *curve, double slope);
 /* The deepest cut with loss <= loss_frac, at most max_cut_frac. */
 double ww_curve_cut_at_loss(const struct ww_curve *curve, double loss_frac);
 
+/* One (cut, loss) pair relative to a job's baseline. */
+struct ww_fit_point {
+	double cut_frac, loss_frac;
+};
+
+/*
+ * A curve from very few points, as a rehearsal at two depths gives: posterior mean of l = l30 (d/0.3)^k under a broad
+ * prior over l30 and k; the error of the baseline is shared by all points. noise_frac: relative error of each measured
+ * throughput. p0_w, t0_tps: the baseline. WW_ERR_NO_DATA when n is 0; cuts must be in (0, 1).
+ */
+ww_status ww_curve_fit(const struct ww_fit_point *points, size_t n, double noise_frac, double p0_w, double t0_tps,
+                       struct ww_curve *out, struct ww_error *err) WW_MUST_CHECK;
+
+/* ---- Allocation ------------------------------------------------------------------------------------------------- */
+
+enum ww_outcome {
+	WW_OUTCOME_OPTIMAL = 0,
+	WW_OUTCOME_INFEASIBLE, /* the budget cannot be kept: every job is at its deepest cut, `missing_w` are missing */
+	WW_OUTCOME_UNCHANGED   /* the budget does not bind: no job is cut */
+};
+
+/* "optimal", "infeasible", "unchanged". Static. */
+const char *ww_outcome_name(enum ww_outcome outcome);
+
+/* One job to be capped. Borrowed by ww_alloc_set only for the call, the curve until the next ww_alloc_set. */
+struct ww_alloc_job {
+	uint64_t id;                  /* unique; the order of ids, not of the array, breaks ties */
+	uint32_t gpus;                /* > 0; every GPU of the job gets the same cut */
+	double weight;                /* weight of the job's relative throughput, > 0 */
+	double floor_frac;            /* promised least T/T0, 0..1 */
+	double min_w;                 /* lowest draw per GPU that can be reached */
+	const struct ww_curve *curve; /* loss of the job; its p0_w is the uncapped draw per GPU */
+};
+
+struct ww_alloc_problem {
+	const struct ww_alloc_job *jobs;
+	size_t n_jobs;
+	double budget_w; /* for the sum of the draw of all GPUs of all jobs */
+};
+
+/* What was decided for one job, in the order of the problem's jobs. */
+struct ww_alloc_share {
+	double cut_frac;       /* the decision */
+	double equal_cut_frac; /* what an equal cut would take from this job */
+	double box_cut_frac;   /* it may not go deeper: max(deepest cut measured, equal cut), floor and lowest draw */
+	double trust;          /* 0 = stay at the equal cut, 1 = follow the curve fully */
+};
+
+struct ww_alloc_summary {
+	int outcome;      /* enum ww_outcome */
+	double missing_w; /* 0 unless infeasible */
+	double price;     /* marginal weighted relative throughput per watt, on the shrunk curves */
+	double shrink;    /* mean trust weighted by baseline draw */
+};
+
+typedef struct ww_alloc ww_alloc;
+
+/* An allocator for at most `max_jobs` jobs. Only create allocates memory. */
+ww_status ww_alloc_create(size_t max_jobs, ww_alloc **out, struct ww_error *err) WW_MUST_CHECK;
+void ww_alloc_destroy(ww_alloc *alloc);
+
+/*
+ * Sets a problem and solves its equal cut: d_j = min(x, deepest reachable, depth of the floor), x solved to the
+ * budget. WW_ERR_RANGE names the job whose field is out of range; the last problem is kept then.
+ */
+ww_status ww_alloc_set(ww_alloc *alloc, const struct ww_alloc_problem *problem, struct ww_error *err) WW_MUST_CHECK;
+
+/*
+ * Divides the cut: one price on the marginal loss per watt of all jobs, each curve shrunk towards the equal cut by its
+ * own uncertainty, each job inside its box. Keeps the budget exactly unless infeasible.
+ */
+void ww_alloc_run(ww_alloc *alloc);
+
+/* Results of the last set (equal cut) or run; borrowed until the next call on `alloc`. */
+const struct ww_alloc_share *ww_alloc_shares(const ww_alloc *alloc);
+struct ww_alloc_summary ww_alloc_result(const ww_alloc *alloc);
+
 #ifdef __cplusplus
 }
 #endif

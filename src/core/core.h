@@ -48,15 +48,6 @@ enum ww_policy {
 /* "equal", "uniform", "linear_pfi", "pfi_proportional", "curve", "oracle", "oracle_box". Static. */
 const char *ww_policy_name(enum ww_policy policy);
 
-enum ww_outcome {
-	WW_OUTCOME_OPTIMAL = 0,
-	WW_OUTCOME_INFEASIBLE, /* the curves do not reach the cut: every job is at its deepest cut, missing_w says by how much */
-	WW_OUTCOME_UNCHANGED /* nothing to do */
-};
-
-/* "optimal", "infeasible", "unchanged". Static. */
-const char *ww_outcome_name(enum ww_outcome outcome);
-
 struct ww_compare_row {
 	double cut_frac;
 	size_t n_jobs;

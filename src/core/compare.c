@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Policies side by side on measured sweeps: builds each job's truth and what a policy may see of it, then scores. */
+#include "core/core_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEAST_GAP 0.004         /* a share of a smaller gap says nothing */
+#define LEAST_LOSS_PER_CUT 0.02 /* no job is taken to be more flexible than a PFI of 50 */
+
+struct ww_compare {
+	size_t n;
+	struct sweep_job *jobs; /* sorted by name */
+	double *cut, *box;      /* n each */
+	struct ww_alloc_job *shares;
+	ww_alloc *alloc;
+	double baseline_w;
+};
+
+const char *ww_policy_name(enum ww_policy policy)
+{
+	static const char *const names[WW_N_POLICIES] = {"equal", "uniform", "linear_pfi", "pfi_proportional",
+	                                                 "curve", "oracle", "oracle_box"};
+	return names[policy];
+}
+
+/* ---- Duplicates ------------------------------------------------------------------------------------------------- */
+
+struct pooled_sweep {
+	size_t n;
+	struct pooled *p;
+};
+
+static bool same_curve(const struct pooled_sweep *a, const struct pooled_sweep *b)
+{
+	if (a->n != b->n || a->n == 0)
+		return false;
+	for (size_t i = 0; i < a->n; i++) {
+		const struct pooled *p = &a->p[i], *q = &b->p[i];
+		if (p->cap_w != q->cap_w || fabs(p->throughput / a->p[0].throughput - q->throughput / b->p[0].throughput) > 1e-4 ||
+		    fabs(p->power_w / a->p[0].power_w - q->power_w / b->p[0].power_w) > 1e-3)
+			return false;
+	}
+	return true;
+}
+
+static void free_pooled(struct pooled_sweep *sweeps, size_t n)
+{
+	for (size_t i = 0; sweeps && i < n; i++)
+		free(sweeps[i].p);
+	free(sweeps);
+}
+
+static ww_status pool_all(const struct ww_compare_job *jobs, size_t n, struct pooled_sweep **out, struct ww_error *err)
+{
+	struct pooled_sweep *sweeps = calloc(n + 1, sizeof *sweeps);
+	ww_status status = sweeps ? WW_OK : ww_fail(err, WW_ERR_NOMEM, "out of memory");
+	for (size_t i = 0; !status && i < n; i++) {
+		sweeps[i].p = malloc((jobs[i].n + 1) * sizeof *sweeps[i].p);
+		if (!sweeps[i].p)
+			status = ww_fail(err, WW_ERR_NOMEM, "out of memory");
+		else
+			status = pool_points(jobs[i].points, jobs[i].n, 0, INFINITY, sweeps[i].p, &sweeps[i].n, err);
+	}
+	if (status)
+		free_pooled(sweeps, n);
+	else
+		*out = sweeps;
+	return status;
+}
+
+static void mark_duplicates(const struct pooled_sweep *sweeps, size_t n, size_t *duplicate_of)
+{
+	for (size_t i = 0; i < n; i++) {
+		duplicate_of[i] = i;
+		for (size_t k = 0; k < i && duplicate_of[i] == i; k++)
+			if (duplicate_of[k] == k && same_curve(&sweeps[i], &sweeps[k]))
+				duplicate_of[i] = k;
+	}
+}
+
+ww_status ww_find_duplicates(const struct ww_compare_job *jobs, size_t n, size_t *duplicate_of, struct ww_error *err)
+{
+	struct pooled_sweep *sweeps = NULL;
+	ww_status status = pool_all(jobs, n, &sweeps, err);
+	if (status)
+		return status;
+	mark_duplicates(sweeps, n, duplicate_of);
+	free_pooled(sweeps, n);
+	return WW_OK;
+}
+
+/* ---- Truth -------------------------------------------------------------------------------------------------------- */
+
+static int by_draw(const void *a, const void *b)
+{
+	const struct pooled *p = a, *q = b;
+	if (p->power_w != q->power_w)
+		return p->power_w > q->power_w ? 1 : -1;
+	return (p->throughput > q->throughput) - (p->throughput < q->throughput);
+}
+
+/* Rows that draw at most P0, by ascending draw, throughput made monotone and relative to that at P0. */
+static size_t fill_truth(struct sweep_job *j, struct pooled *p, size_t n, size_t *count)
+{
+	size_t m = 0;
+	qsort(p, n, sizeof *p, by_draw);
+	for (size_t i = 0; i < n && p[i].power_w <= j->p0_w; i++) {
+		j->true_w[i] = p[i].power_w;
+		j->truth[i] = p[i].throughput;
+		m++;
+	}
+	pav_rising(j->truth, count, m);
+	size_t kept = 0;
+	for (size_t i = 0; i < m; i++) { /* of rows with the same draw the best */
+		if (i + 1 < m && j->true_w[i + 1] == j->true_w[i])
+			continue;
+		j->true_w[kept] = j->true_w[i];
+		j->truth[kept++] = j->truth[i] / j->truth[m - 1];
+	}
+	return kept;
+}
+
+/* Upper hull of the truth = mirrored lower hull. */
+static void fill_hull(struct sweep_job *j)
+{
+	for (size_t i = 0; i < j->n_true; i++) {
+		j->hull_w[i] = j->true_w[i];
+		j->hull[i] = -j->truth[i];
+	}
+	j->n_hull = lower_hull(j->hull_w, j->hull, j->n_true);
+	for (size_t i = 0; i < j->n_hull; i++)
+		j->hull[i] = -j->hull[i];
+}
+
+/* p in descending order of the cap. */
+static void fill_draws(struct sweep_job *j, const struct pooled *p, size_t n)
+{
+	j->n_caps = n;
+	for (size_t i = 0; i < n; i++) {
+		double draw = fmin(p[n - 1 - i].power_w, j->p0_w);
+		j->cap_w[i] = p[n - 1 - i].cap_w;
+		j->draw_w[i] = i ? fmax(draw, j->draw_w[i - 1]) : draw;
+	}
+}
+
+/* ---- What a policy may see ------------------------------------------------------------------------------------------ */
+
+/* Of the caps with a cut of at least 0.03 that are not yet taken the one nearest to the depth; ties to the shallower. */
+static size_t nearest_cap(const struct sweep_job *j, const struct pooled *p, size_t n, const bool *taken, double depth)
+{
+	size_t best = n;
+	double best_off = INFINITY;
+	for (size_t i = 0; i < n; i++) {
+		double cut = 1 - p[i].power_w / j->p0_w, off = fabs(cut - depth);
+		if (taken[i] || cut < BASELINE_BAND)
+			continue;
+		if (off < best_off || (off == best_off && p[i].power_w > p[best].power_w)) {
+			best = i;
+			best_off = off;
+		}
+	}
+	return best;
+}
+
+static size_t visible_points(const struct sweep_job *j, const struct pooled *p, size_t n,
+                             const struct ww_compare_options *options, bool *taken, struct ww_fit_point *out)
+{
+	size_t m = 0;
+	for (size_t i = 0; i < options->n_depths; i++) {
+		size_t at = nearest_cap(j, p, n, taken, options->fit_depths[i]);
+		if (at == n)
+			break;
+		taken[at] = true;
+		out[m++] = (struct ww_fit_point){1 - p[at].power_w / j->p0_w, 1 - p[at].throughput / j->t0};
+	}
+	return m;
+}
+
+/* The slope of the linear model; where the visible losses are within noise, its cautious end. */
+static double linear_slope(const struct ww_fit_point *p, size_t n, double noise)
+{
+	double cut[WW_COMPARE_MAX_DEPTHS], loss[WW_COMPARE_MAX_DEPTHS];
+	for (size_t i = 0; i < n; i++) {
+		cut[i] = p[i].cut_frac;
+		loss[i] = p[i].loss_frac;
+	}
+	struct line line = fit_line(cut, loss, n, noise);
+	if (line.slope < BOUND_SE * line.se)
+		line.slope = fmax(line.slope, 0) + NINETY_SE * line.se;
+	return fmax(line.slope, LEAST_LOSS_PER_CUT);
+}
+
+static ww_status see_job(struct sweep_job *j, const struct pooled *p, size_t n, double noise, bool *taken,
+                         const struct ww_compare_options *options, struct ww_error *err)
+{
+	struct ww_fit_point points[WW_COMPARE_MAX_DEPTHS];
+	size_t m = visible_points(j, p, n, options, taken, points);
+	j->loss_per_cut = linear_slope(points, m, noise);
+	return ww_curve_fit(points, m, noise, j->p0_w, j->t0, &j->curve, err);
+}
+
+/* ---- Building ---------------------------------------------------------------------------------------------------------- */
+
+static ww_status job_arrays(struct sweep_job *j, size_t n, struct ww_error *err)
+{
+	j->true_w = calloc(6 * n, sizeof *j->true_w);
+	if (!j->true_w)
+		return ww_fail(err, WW_ERR_NOMEM, "out of memory");
+	j->truth = j->true_w + n;
+	j->hull_w = j->truth + n;
+	j->hull = j->hull_w + n;
+	j->cap_w = j->hull + n;
+	j->draw_w = j->cap_w + n;
+	return WW_OK;
+}
+
+static ww_status build_job(struct sweep_job *j, struct pooled *p, size_t n, double noise,
+                           const struct ww_compare_options *options, struct ww_error *err)
+{
+	size_t *count = calloc(n, sizeof *count);
+	bool *taken = calloc(n, sizeof *taken);
+	ww_status status = job_arrays(j, n, err);
+	if (!status && (!count || !taken))
+		status = ww_fail(err, WW_ERR_NOMEM, "out of memory");
+	if (!status) {
+		j->p0_w = p[0].power_w;
+		j->t0 = p[0].throughput;
+		fill_draws(j, p, n);
+		status = see_job(j, p, n, noise, taken, options, err);
+	}
+	if (!status) {
+		j->n_true = fill_truth(j, p, n, count);
+		j->reach = 1 - j->true_w[0] / j->p0_w;
+		fill_hull(j);
+	}
+	free(count);
+	free(taken);
+	return status;
+}
+
+/* Takes part: power limited, long enough, and no duplicate. */
+static ww_status judge_job(const struct ww_compare_job *job, const struct ww_compare_options *options, bool *takes_part,
+                           double *noise, struct ww_error *err)
+{
+	struct ww_pfi pfi;
+	struct ww_pfi_options pfi_options = WW_PFI_OPTIONS_INIT;
+	pfi_options.noise_frac = options->noise_frac;
+	pfi_options.draws = 0;
+	ww_status status = ww_pfi_estimate(job->points, job->n, &pfi_options, &pfi, err);
+	if (status)
+		return status;
+	*takes_part = pfi.status == WW_PFI_OK || pfi.status == WW_PFI_BOUND;
+	*noise = pfi.noise_frac;
+	return WW_OK;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct sweep_job *p = a, *q = b;
+	int order = strcmp(p->name, q->name);
+	return order ? order : (p->p0_w > q->p0_w) - (p->p0_w < q->p0_w);
+}
+
+static ww_status build_jobs(ww_compare *c, const struct ww_compare_job *jobs, size_t n, struct pooled_sweep *sweeps,
+                            const struct ww_compare_options *options, struct ww_error *err)
+{
+	size_t *duplicate_of = calloc(n + 1, sizeof *duplicate_of);
+	if (!duplicate_of)
+		return ww_fail(err, WW_ERR_NOMEM, "out of memory");
+	mark_duplicates(sweeps, n, duplicate_of);
+	ww_status status = WW_OK;
+	for (size_t i = 0; !status && i < n; i++) {
+		bool takes_part = false;
+		double noise = 0;
+		status = judge_job(&jobs[i], options, &takes_part, &noise, err);
+		if (status || !takes_part || duplicate_of[i] != i)
+			continue;
+		c->jobs[c->n].name = jobs[i].name;
+		status = build_job(&c->jobs[c->n++], sweeps[i].p, sweeps[i].n, noise, options, err);
+	}
+	free(duplicate_of);
+	return status;
+}
+
+/* The allocator's view of each job; its id is its place in the order of names. */
+static ww_status build_shares(ww_compare *c, struct ww_error *err)
+{
+	qsort(c->jobs, c->n, sizeof *c->jobs, by_name);
+	for (size_t i = 0; i < c->n; i++) {
+		struct sweep_job *j = &c->jobs[i];
+		c->baseline_w += j->p0_w;
+		c->shares[i] = (struct ww_alloc_job){.id = i, .gpus = 1, .weight = 1, .floor_frac = 0, .min_w = j->true_w[0],
+		                                     .curve = &j->curve};
+	}
+	return ww_alloc_create(c->n, &c->alloc, err);
+}
+
+static ww_status check_options(const struct ww_compare_options *o, struct ww_error *err)
+{
+	if (!(o->noise_frac >= 0 && o->noise_frac < 1))
+		return ww_fail(err, WW_ERR_RANGE, "noise_frac is %g: must be in [0, 1)", o->noise_frac);
+	if (o->n_depths == 0 || o->n_depths > WW_COMPARE_MAX_DEPTHS)
+		return ww_fail(err, WW_ERR_RANGE, "%zu fit depths: must be 1 to %d", o->n_depths, WW_COMPARE_MAX_DEPTHS);
+	for (size_t i = 0; i < o->n_depths; i++)
+		if (!(o->fit_depths[i] > 0 && o->fit_depths[i] < 1))
+			return ww_fail(err, WW_ERR_RANGE, "fit depth %g: must be in (0, 1)", o->fit_depths[i]);
+	return WW_OK;
+}
+
+ww_status ww_compare_create(const struct ww_compare_job *jobs, size_t n, const struct ww_compare_options *options,
+                            ww_compare **out, struct ww_error *err)
+{
+	struct pooled_sweep *sweeps = NULL;
+	ww_status status = check_options(options, err);
+	if (!status)
+		status = pool_all(jobs, n, &sweeps, err);
+	if (status)
+		return status;
+	ww_compare *c = calloc(1, sizeof *c);
+	if (c) {
+		c->jobs = calloc(n + 1, sizeof *c->jobs);
+		c->cut = calloc(2 * (n + 1), sizeof *c->cut);
+		c->shares = calloc(n + 1, sizeof *c->shares);
+	}
+	if (!c || !c->jobs || !c->cut || !c->shares)
+		status = ww_fail(err, WW_ERR_NOMEM, "out of memory for %zu jobs", n);
+	if (!status) {
+		c->box = c->cut + n + 1;
+		status = build_jobs(c, jobs, n, sweeps, options, err);
+	}
+	if (!status)
+		status = build_shares(c, err);
+	free_pooled(sweeps, n);
+	if (status)
+		ww_compare_destroy(c);
+	else
+		*out = c;
+	return status;
+}
+
+void ww_compare_destroy(ww_compare *c)
+{
+	if (!c)
+		return;
+	for (size_t i = 0; c->jobs && i < c->n; i++)
+		free(c->jobs[i].true_w);
+	free(c->jobs);
+	free(c->cut);
+	free(c->shares);
+	ww_alloc_destroy(c->alloc);
+	free(c);
+}
+
+size_t ww_compare_jobs(const ww_compare *c)
+{
+	return c->n;
+}
+
+/* ---- Running --------------------------------------------------------------------------------------------------------- */
+
+/* Scores the allocator's current shares and remembers its box. */
+static double score_shares(ww_compare *c)
+{
+	const struct ww_alloc_share *share = ww_alloc_shares(c->alloc);
+	for (size_t i = 0; i < c->n; i++) {
+		c->cut[i] = share[i].cut_frac;
+		c->box[i] = share[i].box_cut_frac;
+	}
+	return score(c->jobs, c->n, c->cut);
+}
+
+static void score_rules(ww_compare *c, double need_w, struct ww_compare_row *row)
+{
+	divide_uniform(c->jobs, c->n, need_w, c->cut);
+	row->value[WW_POLICY_UNIFORM] = score(c->jobs, c->n, c->cut);
+	divide_linear(c->jobs, c->n, need_w, c->cut);
+	row->value[WW_POLICY_LINEAR_PFI] = score(c->jobs, c->n, c->cut);
+	divide_proportional(c->jobs, c->n, need_w, c->cut);
+	row->value[WW_POLICY_PFI_PROPORTIONAL] = score(c->jobs, c->n, c->cut);
+}
+
+static double recovered(const struct ww_compare_row *row, enum ww_policy best)
+{
+	double gap = row->value[best] - row->value[WW_POLICY_EQUAL];
+	return gap < LEAST_GAP ? NAN : (row->value[WW_POLICY_CURVE] - row->value[WW_POLICY_EQUAL]) / gap;
+}
+
+static ww_status score_optimum(ww_compare *c, double need_w, struct ww_compare_row *row, struct ww_error *err)
+{
+	ww_status status = oracle_value(c->jobs, c->n, need_w, NULL, &row->value[WW_POLICY_ORACLE], err);
+	if (!status)
+		status = oracle_value(c->jobs, c->n, need_w, c->box, &row->value[WW_POLICY_ORACLE_BOX], err);
+	row->recovered_frac = recovered(row, WW_POLICY_ORACLE);
+	row->recovered_box_frac = recovered(row, WW_POLICY_ORACLE_BOX);
+	return status;
+}
+
+ww_status ww_compare_run(ww_compare *c, double cut_frac, struct ww_compare_row *out, struct ww_error *err)
+{
+	if (!(cut_frac >= 0 && cut_frac < 1))
+		return ww_fail(err, WW_ERR_RANGE, "cut %g: must be in [0, 1)", cut_frac);
+	if (c->n == 0)
+		return ww_fail(err, WW_ERR_NO_DATA, "no job has a sweep that can be compared");
+	struct ww_compare_row row = {.cut_frac = cut_frac, .n_jobs = c->n, .baseline_w = c->baseline_w};
+	row.budget_w = (1 - cut_frac) * c->baseline_w;
+	struct ww_alloc_problem problem = {c->shares, c->n, row.budget_w};
+	ww_status status = ww_alloc_set(c->alloc, &problem, err);
+	if (status)
+		return status;
+	row.value[WW_POLICY_EQUAL] = score_shares(c);
+	ww_alloc_run(c->alloc);
+	row.value[WW_POLICY_CURVE] = score_shares(c);
+	struct ww_alloc_summary result = ww_alloc_result(c->alloc);
+	row.outcome = result.outcome;
+	row.missing_w = result.missing_w;
+	row.shrink = result.shrink;
+	double need_w = c->baseline_w - row.budget_w - row.missing_w;
+	score_rules(c, need_w, &row);
+	status = score_optimum(c, need_w, &row, err);
+	if (!status)
+		*out = row;
+	return status;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/core_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Caps descending; equal caps by value, so that sums do not depend on the order of the input. */
+static int by_cap(const void *a, const void *b)
+{
+	const struct ww_point *p = a, *q = b;
+	if (p->cap_w != q->cap_w)
+		return p->cap_w > q->cap_w ? -1 : 1;
+	if (p->power_w != q->power_w)
+		return p->power_w > q->power_w ? -1 : 1;
+	return (p->throughput < q->throughput) - (p->throughput > q->throughput);
+}
+
+static bool is_positive(double v)
+{
+	return isfinite(v) && v > 0;
+}
+
+static bool is_error(double v)
+{
+	return isnan(v) || (isfinite(v) && v >= 0);
+}
+
+static ww_status check_points(const struct ww_point *points, size_t n, struct ww_error *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct ww_point *p = &points[i];
+		if (!is_positive(p->cap_w) || !is_positive(p->power_w) || !is_positive(p->throughput))
+			return ww_fail(err, WW_ERR_RANGE, "point %zu: cap, power and throughput must be above 0", i);
+		if (!is_error(p->power_se_w) || !is_error(p->throughput_se))
+			return ww_fail(err, WW_ERR_RANGE, "point %zu: a standard error must be 0 or more, or NAN", i);
+	}
+	return WW_OK;
+}
+
+/* Relative error of the mean of the given errors; NAN when one is missing. */
+static double given_error(const struct ww_point *p, size_t reps, bool of_power)
+{
+	double sum = 0, mean = 0;
+	for (size_t i = 0; i < reps; i++) {
+		double se = of_power ? p[i].power_se_w : p[i].throughput_se;
+		sum += se * se;
+		mean += of_power ? p[i].power_w : p[i].throughput;
+	}
+	return sqrt(sum) / mean;
+}
+
+static struct pooled pool_cap(const struct ww_point *p, size_t reps)
+{
+	struct pooled out = {.cap_w = p[0].cap_w};
+	bool recorded = true;
+	for (size_t i = 0; i < reps; i++) {
+		out.power_w += p[i].power_w / (double)reps;
+		out.throughput += p[i].throughput / (double)reps;
+		recorded = recorded && p[i].throttle >= 0;
+		out.throttle |= p[i].throttle;
+	}
+	if (!recorded)
+		out.throttle = -1;
+	out.power_err = given_error(p, reps, true);
+	out.throughput_err = given_error(p, reps, false);
+	return out;
+}
+
+/* Sums of squared relative deviations of repetitions from their cap's mean. */
+struct scatter {
+	double power, throughput, freedom;
+};
+
+static void add_scatter(struct scatter *s, const struct ww_point *p, size_t reps, const struct pooled *mean)
+{
+	for (size_t i = 0; i < reps; i++) {
+		double dp = p[i].power_w / mean->power_w - 1, dt = p[i].throughput / mean->throughput - 1;
+		s->power += dp * dp;
+		s->throughput += dt * dt;
+	}
+	s->freedom += (double)(reps - 1);
+}
+
+/* Where no error was given, the pooled scatter of the repetitions stands in. */
+static void fill_errors(struct pooled *out, const size_t *reps, size_t n, const struct scatter *s)
+{
+	if (s->freedom < 1)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		if (isnan(out[i].power_err))
+			out[i].power_err = sqrt(s->power / s->freedom / (double)reps[i]);
+		if (isnan(out[i].throughput_err))
+			out[i].throughput_err = sqrt(s->throughput / s->freedom / (double)reps[i]);
+	}
+}
+
+static size_t pool_sorted(const struct ww_point *p, size_t n, struct pooled *out, size_t *reps)
+{
+	struct scatter scatter = {0};
+	size_t m = 0;
+	for (size_t i = 0; i < n; i += reps[m++]) {
+		reps[m] = 1;
+		while (i + reps[m] < n && p[i + reps[m]].cap_w == p[i].cap_w)
+			reps[m]++;
+		out[m] = pool_cap(&p[i], reps[m]);
+		add_scatter(&scatter, &p[i], reps[m], &out[m]);
+	}
+	fill_errors(out, reps, m, &scatter);
+	return m;
+}
+
+ww_status pool_points(const struct ww_point *points, size_t n, double lo, double hi, struct pooled *out, size_t *n_out,
+                      struct ww_error *err)
+{
+	ww_status status = check_points(points, n, err);
+	if (status)
+		return status;
+	struct ww_point *sorted = malloc((n + 1) * sizeof *sorted);
+	size_t *reps = malloc((n + 1) * sizeof *reps), in_range = 0;
+	if (!sorted || !reps) {
+		status = ww_fail(err, WW_ERR_NOMEM, "out of memory");
+		goto done;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (points[i].cap_w >= lo && points[i].cap_w <= hi)
+			sorted[in_range++] = points[i];
+	qsort(sorted, in_range, sizeof *sorted, by_cap);
+	*n_out = pool_sorted(sorted, in_range, out, reps);
+done:
+	free(sorted);
+	free(reps);
+	return status;
+}
