@@ -21,6 +21,9 @@
 #define L30_LEAST 1e-4 /* a curve never runs uphill */
 #define N_K 57
 
+#define VAR_STEP 0.05 /* cuts at which the uncertainty is taken: 0.05 to 0.50 */
+#define VAR_STEPS 10
+
 /* For one exponent: its weight, and mean and variance of l30. */
 struct exponent {
 	double k, weight, mean, var;
@@ -94,14 +97,28 @@ static struct moments slope_at(const struct exponent *e, size_t n, double cut)
 	return (struct moments){mean, fmax(square - mean * mean, 0)};
 }
 
-/* The variance of a + 2 b d is a quadratic in d; take the one through three cuts. */
+/*
+ * The variance of the marginal a + 2 b d is a parabola in d. Take the one with the posterior's least variance at the
+ * posterior's best known cut, and its mean curvature around it: never negative.
+ */
 static void set_uncertainty(const struct exponent *e, size_t n, struct ww_curve *out)
 {
-	double v1 = slope_at(e, n, 0.1).var, v2 = slope_at(e, n, 0.3).var, v3 = slope_at(e, n, 0.5).var;
-	double second = (v3 - 2 * v2 + v1) / 0.08, first = (v2 - v1) / 0.2 - 0.4 * second;
-	out->var_a = v1 - 0.1 * first - 0.01 * second;
-	out->cov_ab = first / 4;
-	out->var_b = second / 4;
+	double var[VAR_STEPS], bend = 0;
+	size_t best = 0;
+	for (size_t i = 0; i < VAR_STEPS; i++) {
+		var[i] = slope_at(e, n, VAR_STEP * (double)(i + 1)).var;
+		if (var[i] < var[best])
+			best = i;
+	}
+	for (size_t i = 0; i < VAR_STEPS; i++) {
+		double off = VAR_STEP * ((double)i - (double)best);
+		if (i != best)
+			bend += (var[i] - var[best]) / (off * off) / (VAR_STEPS - 1);
+	}
+	double centre = VAR_STEP * (double)(best + 1);
+	out->var_a = var[best] + bend * centre * centre;
+	out->cov_ab = -bend * centre / 2;
+	out->var_b = bend / 4;
 }
 
 static const double knot_cuts[WW_MAX_KNOTS] = {0.00, 0.025, 0.05, 0.08, 0.11, 0.14, 0.18, 0.22,
