@@ -182,11 +182,11 @@ static ww_status check_text(const struct ww_csv *csv, const char *line, size_t l
 {
 	for (size_t i = 0; i < length;) {
 		unsigned char c = (unsigned char)line[i];
-		if (c >= 0x20 && c < 0x7F) {
+		if ((c >= 0x20 && c < 0x7F) || c == '\t') {
 			i++;
 			continue;
 		}
-		if ((c < 0x20 && c != '\t') || c == 0x7F)
+		if (c < 0x20 || c == 0x7F)
 			return check_control(csv, c, i + 1, err);
 		size_t n = ww_utf8_char(line + i, length - i);
 		if (n == 0)

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every mistake in a sweep or a map is one line with file, line, column and remedy, and leaves nothing read. */
+#include "assert_near.h"
+#include "sweep_text.h"
+
+#include <string.h>
+
+#define REP "group,cap_w,rep,power_w,throughput_tps\n"
+#define FOREIGN "model,gpu,limit,draw,secs\n"
+#define MAP "throughput=1/secs,power=draw,cap=limit,group=model"
+
+struct mistake {
+	const char *name, *text;
+	size_t size;
+	const char *map;
+	ww_status code;
+	const char *parts[4]; /* each stands in the line */
+};
+
+static void check_mistake(const struct mistake *m)
+{
+	struct ww_sweep sweep, untouched;
+	struct ww_error err = {WW_OK, ""};
+	memset(&sweep, 0xA5, sizeof sweep);
+	memset(&untouched, 0xA5, sizeof untouched);
+	ww_status status = parse(m->text, m->size, m->map, &sweep, &err);
+	if (status == WW_OK)
+		fail_msg("%s: was read", m->name);
+	if (status != m->code || err.code != m->code)
+		fail_msg("%s: status %d (%d): %s", m->name, (int)status, (int)err.code, err.text);
+	assert_memory_equal(&sweep, &untouched, sizeof sweep);
+	check_one_line(err.text);
+	for (size_t i = 0; i < 4 && m->parts[i]; i++)
+		if (!strstr(err.text, m->parts[i]))
+			fail_msg("%s: no '%s' in: %s", m->name, m->parts[i], err.text);
+	assert_int_equal(parse(m->text, m->size, m->map, &sweep, NULL), m->code);
+}
+
+static const struct mistake file_mistakes[] = {
+	{"empty", TEXT(""), NULL, WW_ERR_NO_DATA, {"t.csv: line 1:", "the file is empty", "column names"}},
+	{"only blank lines", TEXT("\n  \n\n"), NULL, WW_ERR_NO_DATA, {"t.csv: line 4:", "the file is empty"}},
+	{"only comments", TEXT("# a\n# b\n"), NULL, WW_ERR_NO_DATA, {"t.csv: line 3:", "empty"}},
+	{"only a mark", TEXT("\xEF\xBB\xBF"), NULL, WW_ERR_NO_DATA, {"t.csv: line 1:", "empty"}},
+	{"only a header", TEXT(OWN), NULL, WW_ERR_NO_DATA, {"t.csv: line 1:", "no rows", "one row per cap"}},
+	{"UTF-16 LE with mark", TEXT("\xFF\xFEg\0r\0"), NULL, WW_ERR_INVALID, {"line 1:", "UTF-16", "iconv"}},
+	{"UTF-16 BE with mark", TEXT("\xFE\xFF\0g\0r"), NULL, WW_ERR_INVALID, {"line 1:", "UTF-16", "iconv"}},
+	{"UTF-16 LE", TEXT("g\0r\0o\0"), NULL, WW_ERR_INVALID, {"line 1:", "UTF-16", "iconv"}},
+	{"UTF-16 BE", TEXT("\0g\0r\0o"), NULL, WW_ERR_INVALID, {"line 1:", "UTF-16", "iconv"}},
+	{"gzip", TEXT("\x1F\x8B\x08\0\0"), NULL, WW_ERR_INVALID, {"line 1:", "compressed", "gunzip"}},
+	{"spreadsheet", TEXT("PK\3\4rest"), NULL, WW_ERR_INVALID, {"line 1:", "spreadsheet", "export it as CSV"}},
+	{"NUL", TEXT(OWN "a,3\00000,290,10\n"), NULL, WW_ERR_INVALID, {"line 2:", "NUL byte at byte 4", "UTF-8"}},
+	{"Latin-1",
+         TEXT(OWN ROW "gr\xF6\xDF"
+                      "e,300,290,10\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 3:", "byte 3 (0xF6)", "not UTF-8", "iconv"}},
+	{"Latin-1 in a comment", TEXT("# \xE9\n" OWN ROW), NULL, WW_ERR_INVALID, {"line 1:", "byte 3 (0xE9)", "iconv"}},
+	{"cut character", TEXT(OWN "a\xE2\x82"), NULL, WW_ERR_INVALID, {"line 2:", "byte 2 (0xE2)", "UTF-8"}},
+	{"escape",
+         TEXT(OWN "a\x1B[31m,300,290,10\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 2:", "0x1B at byte 2", "remove it"}},
+	{"C1 control", TEXT(OWN "a\xC2\x9B,300,290,10\n"), NULL, WW_ERR_INVALID, {"line 2:", "byte 2", "remove it"}},
+	{"old Macintosh",
+         TEXT("group,cap_w\ra,300\r"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 1:", "lone carriage return at byte 12", "tr '\\r' '\\n'"}},
+	{"semicolons",
+         TEXT("group;cap_w;power_w;throughput_tps\na;300;290,5;10\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 1:", "separated by ';'", "tr ',;' '.,'"}},
+	{"tabs",
+         TEXT("group\tcap_w\tpower_w\tthroughput_tps\na\t300\t290\t10\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 1:", "separated by tabs", "tr '\\t' ','"}},
+	{"open quote",
+         TEXT(OWN "\"a,300,290,10\n" ROW),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 2:", "column 1", "quote is not closed"}},
+	{"open quote at the end",
+         TEXT(OWN "a,300,290,\"10"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 2:", "column 4", "close it"}},
+	{"text behind a quote",
+         TEXT(OWN "\"a\"b,300,290,10\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 2:", "column 1", "behind the closing quote", "quote the whole cell"}},
+	{"quote inside",
+         TEXT(OWN "5\" disk,300,290,10\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 2:", "column 1", "quote inside", "quote the whole cell"}},
+	{"too few cells",
+         TEXT(OWN ROW "a,200,190\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 3:", "3 cells", "4 columns", "empty cells"}},
+	{"decimal comma as a cell",
+         TEXT(OWN "a,300,290,5,10\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 2:", "5 cells", "4 columns", "decimal points"}},
+	{"future version",
+         TEXT("# wattweir sweep 2\n" OWN ROW),
+         NULL,
+         WW_ERR_UNSUPPORTED,
+         {"line 1:", "'2'", "format 1"}},
+};
+
+static const struct mistake column_mistakes[] = {
+	{"no cap",
+         TEXT("group,power_w,throughput_tps\na,1,2\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 1:", "column 'cap_w' of the wattweir format is missing", "--map",
+          "found: group, power_w, throughput_tps"}},
+	{"no group", TEXT("cap_w,power_w,throughput_tps\n"), NULL, WW_ERR_INVALID, {"line 1:", "'group'", "missing"}},
+	{"no power", TEXT("group,cap_w,throughput_tps\n"), NULL, WW_ERR_INVALID, {"line 1:", "'power_w'", "missing"}},
+	{"no throughput",
+         TEXT("# wattweir sweep 1\na,b\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 2:", "'group'", "found: a, b"}},
+	{"no Zeus limit",
+         TEXT("dataset,network,batch_size,optimizer,time_per_epoch,average_power\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 1:", "column 'power_limit' of the zeus format is missing"}},
+	{"no Emerald cap",
+         TEXT("Workload,throughput,power per GPU\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 1:", "column 'GPU power cap' of the emerald format is missing"}},
+	{"unknown table",
+         TEXT("model,limit\nx,1\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 1:", "no known format: model, limit;", "--map throughput=COLUMN,power=COLUMN,cap=COLUMN,group=COLUMN"}},
+	{"twice",
+         TEXT("group,cap_w,power_w,throughput_tps,cap_w\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 1:", "'cap_w' stands twice (columns 2 and 5)", "rename or remove"}},
+	{"telemetry twice",
+         TEXT("group,cap_w,power_w,throughput_tps,x_w,x_w\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 1:", "'x_w' stands twice (columns 5 and 6)"}},
+	{"Zeus column twice",
+         TEXT("power_limit," ZEUS),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 1:", "'power_limit' stands twice (columns 1 and 6)"}},
+	{"no unit",
+         TEXT("group,cap_w,power_w,throughput_tps,clock\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 1:", "column 'clock' is unknown", "_mhz", "remove it, or rename it"}},
+	{"only a unit",
+         TEXT("group,cap_w,power_w,throughput_tps,_w\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 1:", "'_w' is unknown"}},
+	{"no name",
+         TEXT("group,cap_w,power_w,throughput_tps,\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 1:", "column 5 has no name", "remove it"}},
+};
+
+static const struct mistake cell_mistakes[] = {
+	{"text",
+         TEXT(OWN ROW "a,200,abc,10\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 3:", "'power_w'", "'abc' is not a number", "write"}},
+	{"unit",
+         TEXT(OWN "a,300 W,290,10\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 2:", "'cap_w'", "'300 W'", "without a unit"}},
+	{"hexadecimal", TEXT(OWN "a,0x12C,290,10\n"), NULL, WW_ERR_INVALID, {"line 2:", "'cap_w'", "not a number"}},
+	{"decimal comma",
+         TEXT(OWN "a,300,\"290,5\",10\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 2:", "'power_w'", "'290,5' has a comma", "decimal point"}},
+	{"empty power",
+         TEXT(OWN "a,300,,10\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 2:", "'power_w' is empty", "write a number"}},
+	{"blank cap", TEXT(OWN "a,  ,290,10\n"), NULL, WW_ERR_INVALID, {"line 2:", "'cap_w' is empty"}},
+	{"empty group",
+         TEXT(OWN ",300,290,10\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 2:", "'group' is empty", "name the job"}},
+	{"row of commas", TEXT(OWN ROW ",,,\n"), NULL, WW_ERR_INVALID, {"line 3:", "'group' is empty"}},
+	{"negative power",
+         TEXT(OWN "a,300,-290,10\n"),
+         NULL,
+         WW_ERR_RANGE,
+         {"line 2:", "'power_w'", "'-290' must be above 0"}},
+	{"zero power", TEXT(OWN "a,300,0,10\n"), NULL, WW_ERR_RANGE, {"line 2:", "'power_w'", "'0'", "mean draw"}},
+	{"NaN power",
+         TEXT(OWN "a,300,nan,10\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 2:", "'power_w'", "not a finite", "remove the row"}},
+	{"endless power", TEXT(OWN "a,300,inf,10\n"), NULL, WW_ERR_INVALID, {"line 2:", "'power_w'", "not a finite"}},
+	{"overflow", TEXT(OWN "a,300,1e999,10\n"), NULL, WW_ERR_INVALID, {"line 2:", "'power_w'", "not a finite"}},
+	{"milliwatts",
+         TEXT(OWN "a,300000,290,10\n"),
+         NULL,
+         WW_ERR_RANGE,
+         {"line 2:", "'cap_w'", "100000 watts", "in watts"}},
+	{"negative cap",
+         TEXT(OWN "a,-300,290,10\n"),
+         NULL,
+         WW_ERR_RANGE,
+         {"line 2:", "'cap_w'", "'-300' must be above 0"}},
+	{"zero cap", TEXT(OWN "a,0,290,10\n"), NULL, WW_ERR_RANGE, {"line 2:", "'cap_w'", "'0' must be above 0"}},
+	{"zero throughput",
+         TEXT(OWN "a,300,290,0\n"),
+         NULL,
+         WW_ERR_RANGE,
+         {"line 2:", "'throughput_tps'", "'0' must be above 0", "remove the row if the job did not run"}},
+	{"negative throughput",
+         TEXT(OWN "a,300,290,-1\n"),
+         NULL,
+         WW_ERR_RANGE,
+         {"line 2:", "'throughput_tps'", "above 0"}},
+	{"zero time",
+         TEXT(ZEUS "d,n,8,adam,100,0,90\n"),
+         NULL,
+         WW_ERR_RANGE,
+         {"line 2:", "'time_per_epoch'", "time above 0"}},
+	{"time without end",
+         TEXT(ZEUS "d,n,8,adam,100,1e-320,90\n"),
+         NULL,
+         WW_ERR_RANGE,
+         {"line 2:", "'time_per_epoch'"}},
+	{"no optimizer", TEXT(ZEUS "d,n,8,,100,1,90\n"), NULL, WW_ERR_INVALID, {"line 2:", "'optimizer' is empty"}},
+	{"same cap",
+         TEXT(OWN ROW "b,300,290,10\na,300.0,280,9\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 4:", "'cap_w': cap 300.0 W of group 'a' is already on line 2", "in a column 'rep'", "remove one row"}},
+	{"same cap in Zeus",
+         TEXT(ZEUS "d,n,8,adam,100,1,90\nd,n,8,adam,100,1,91\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 3:", "'power_limit'", "'d/n/8/adam' is already on line 2", "--map ...,rep=COLUMN"}},
+	{"same repetition",
+         TEXT(REP "a,300,1,290,10\na,300,2,290,10\n\na,300,1,291,10\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 5:", "cap 300 W, repetition 1 of group 'a' is already on line 2", "number the repetitions 1, 2, 3"}},
+	{"minus zero",
+         TEXT(REP "a,300,0,290,10\na,300,-0,290,10\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 3:", "already on line 2"}},
+	{"half a repetition",
+         TEXT(REP "a,300,1.5,290,10\n"),
+         NULL,
+         WW_ERR_RANGE,
+         {"line 2:", "'rep'", "whole number", "1, 2, 3"}},
+	{"no repetition", TEXT(REP "a,300,,290,10\n"), NULL, WW_ERR_INVALID, {"line 2:", "'rep' is empty"}},
+};
+
+static const struct mistake optional_mistakes[] = {
+	{"negative power error",
+         TEXT("power_se_w," OWN "-1," ROW),
+         NULL,
+         WW_ERR_RANGE,
+         {"line 2:", "'power_se_w'", "0 or more", "leave the cell empty"}},
+	{"negative throughput error",
+         TEXT("throughput_se_tps," OWN "-1e-9," ROW),
+         NULL,
+         WW_ERR_RANGE,
+         {"line 2:", "'throughput_se_tps'", "0 or more"}},
+	{"text as error",
+         TEXT("power_se_w," OWN "N/A," ROW),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 2:", "'power_se_w'", "'N/A'"}},
+	{"no GPUs", TEXT("gpus," OWN "0," ROW), NULL, WW_ERR_RANGE, {"line 2:", "'gpus'", "whole number from 1"}},
+	{"part of a GPU", TEXT("gpus," OWN "0.5," ROW), NULL, WW_ERR_RANGE, {"line 2:", "'gpus'", "number of GPUs"}},
+	{"too many GPUs", TEXT("gpus," OWN "1e10," ROW), NULL, WW_ERR_RANGE, {"line 2:", "'gpus'"}},
+	{"GPU counts",
+         TEXT("gpus," OWN "," ROW "8,a,200,190,8\n4,a,100,90,6\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 4:", "'gpus': '4', but '8'", "on line 3", "another group"}},
+	{"GPU models",
+         TEXT("gpu_model," OWN "A100," ROW "H100,a,200,190,8\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 3:", "'gpu_model': 'H100', but 'A100'", "on line 2", "another group"}},
+	{"mask of text",
+         TEXT("throttle_reasons," OWN "SwPowerCap," ROW),
+         NULL,
+         WW_ERR_RANGE,
+         {"line 2:", "'throttle_reasons'", "bit mask like 4 or 0x4", "leave the cell empty"}},
+	{"mask without figures", TEXT("throttle_reasons," OWN "0x," ROW), NULL, WW_ERR_RANGE, {"'throttle_reasons'"}},
+	{"negative mask", TEXT("throttle_reasons," OWN "-4," ROW), NULL, WW_ERR_RANGE, {"'throttle_reasons'"}},
+	{"mask with a fraction", TEXT("throttle_reasons," OWN "4.0," ROW), NULL, WW_ERR_RANGE, {"'throttle_reasons'"}},
+	{"wide mask", TEXT("throttle_reasons," OWN "0x8000000000000000," ROW), NULL, WW_ERR_RANGE, {"below 2^63"}},
+	{"signed hexadecimal", TEXT("throttle_reasons," OWN "0x-4," ROW), NULL, WW_ERR_RANGE, {"'throttle_reasons'"}},
+	{"text as telemetry",
+         TEXT("sm_clock_mhz," OWN "1410," ROW "fast,a,200,190,8\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 3:", "'sm_clock_mhz'", "'fast' is not a number"}},
+	{"endless telemetry", TEXT("x_j," OWN "inf," ROW), NULL, WW_ERR_INVALID, {"line 2:", "'x_j'", "not a finite"}},
+};
+
+static const struct mistake map_mistakes[] = {
+	{"no map key",
+         TEXT(FOREIGN),
+         "power=draw,cap=limit,group=model",
+         WW_ERR_INVALID,
+         {"--map: key 'throughput' is missing", "use --map throughput=COLUMN"}},
+	{"no group",
+         TEXT(FOREIGN),
+         "throughput=secs,power=draw,cap=limit",
+         WW_ERR_INVALID,
+         {"--map: key 'group' is missing"}},
+	{"empty map", TEXT(FOREIGN), "", WW_ERR_INVALID, {"--map: a part has no '='", "use --map"}},
+	{"repeated key", TEXT(FOREIGN), MAP ",cap=draw", WW_ERR_INVALID, {"--map: key 'cap' is given twice", "once"}},
+	{"repeated group",
+         TEXT(FOREIGN),
+         MAP ",group=gpu",
+         WW_ERR_INVALID,
+         {"--map: key 'group' is given twice", "'+'"}},
+	{"unknown key",
+         TEXT(FOREIGN),
+         MAP ",watts=draw",
+         WW_ERR_INVALID,
+         {"--map: unknown key 'watts'", "throughput, power, cap"}},
+	{"no value",
+         TEXT(FOREIGN),
+         "throughput=,power=draw,cap=limit,group=model",
+         WW_ERR_INVALID,
+         {"--map: no column behind 'throughput='"}},
+	{"no time",
+         TEXT(FOREIGN),
+         "throughput=1/,power=draw,cap=limit,group=model",
+         WW_ERR_INVALID,
+         {"no column behind"}},
+	{"hanging plus", TEXT(FOREIGN), MAP "+", WW_ERR_INVALID, {"--map: no column behind 'group='"}},
+	{"hanging comma", TEXT(FOREIGN), MAP ",", WW_ERR_INVALID, {"--map: a part has no '='"}},
+	{"open quote", TEXT(FOREIGN), "throughput=\"secs", WW_ERR_INVALID, {"--map: a quote is not closed"}},
+	{"text behind a quote",
+         TEXT(FOREIGN),
+         "throughput=\"secs\"x,power=draw",
+         WW_ERR_INVALID,
+         {"text behind a quoted"}},
+	{"error of a time",
+         TEXT(FOREIGN),
+         MAP ",throughput_se=gpu",
+         WW_ERR_INVALID,
+         {"throughput_se", "1/COLUMN", "leave it out"}},
+	{"one column for two",
+         TEXT(FOREIGN),
+         "throughput=1/secs,power=limit,cap=limit,group=model",
+         WW_ERR_INVALID,
+         {"--map: column 'limit' is given for both 'cap' and 'power'", "one column for each"}},
+	{"unknown column",
+         TEXT(FOREIGN),
+         "throughput=1/secs,power=watts,cap=limit,group=model",
+         WW_ERR_INVALID,
+         {"t.csv: line 1:", "no column 'watts' for --map", "the columns are: model, gpu, limit, draw, secs"}},
+	{"unknown group column", TEXT(FOREIGN), MAP "+size", WW_ERR_INVALID, {"no column 'size' for --map"}},
+	{"ambiguous column",
+         TEXT("draw," FOREIGN),
+         MAP,
+         WW_ERR_INVALID,
+         {"line 1:", "'draw' stands twice (columns 1 and 5)"}},
+	{"other separator", TEXT("model;gpu;limit;draw;secs\n"), MAP, WW_ERR_INVALID, {"line 1:", "separated by ';'"}},
+	{"same cap",
+         TEXT(FOREIGN "a,x,100,90,2\na,x,100,90,2\n"),
+         MAP,
+         WW_ERR_INVALID,
+         {"line 3:", "'limit'", "line 2", "rep=COLUMN"}},
+	{"names that join alike",
+         TEXT(FOREIGN "a/b,c,100,90,2\na,b/c,200,90,2\n"),
+         MAP "+gpu",
+         WW_ERR_INVALID,
+         {"line 3:", "'model'", "line 2", "rename"}},
+};
+
+#define CHECK_ALL(table)                                                                                               \
+	(void)state;                                                                                                   \
+	for (size_t i = 0; i < sizeof(table) / sizeof(table)[0]; i++)                                                  \
+	check_mistake(&(table)[i])
+
+static void file_mistakes_are_named(void **state)
+{
+	CHECK_ALL(file_mistakes);
+}
+
+static void column_mistakes_are_named(void **state)
+{
+	CHECK_ALL(column_mistakes);
+}
+
+static void cell_mistakes_are_named(void **state)
+{
+	CHECK_ALL(cell_mistakes);
+}
+
+static void optional_mistakes_are_named(void **state)
+{
+	CHECK_ALL(optional_mistakes);
+}
+
+static void map_mistakes_are_named(void **state)
+{
+	CHECK_ALL(map_mistakes);
+}
+
+static void hostile_texts_stay_one_short_line(void **state)
+{
+	static char text[60000], map[5000];
+	struct ww_sweep sweep;
+	struct ww_error err;
+	(void)state;
+
+	int head = snprintf(text, sizeof text, OWN "a,300,");
+	for (size_t i = (size_t)head; i + 3 < sizeof text; i += 3)
+		memcpy(text + i, "\xE2\x82\xAC", 3);
+	assert_int_equal(parse(text, sizeof text - 1 - (sizeof text - 1 - (size_t)head) % 3, NULL, &sweep, &err),
+	                 WW_ERR_INVALID);
+	assert_non_null(strstr(err.text, "4 columns"));
+	memcpy(text + 50000, ",10\n", 5);
+	text[49999] = text[49998] = text[49997] = 'x';
+	text[49996] = text[49995] = text[49994] = 'x';
+	assert_int_equal(parse(text, 50004, NULL, &sweep, &err), WW_ERR_INVALID);
+	assert_non_null(strstr(err.text, "\xE2\x82\xAC...' is not a number; write digits only"));
+	check_one_line(err.text);
+
+	memset(map, '\n', sizeof map - 1);
+	assert_int_equal(parse(TEXT(FOREIGN), map, &sweep, &err), WW_ERR_INVALID);
+	assert_non_null(strstr(err.text, "longer than 4095"));
+	memcpy(map, "a\x1B\xFF=", 4);
+	map[4000] = '\0';
+	assert_int_equal(parse(TEXT(FOREIGN), map, &sweep, &err), WW_ERR_INVALID);
+	assert_non_null(strstr(err.text, "unknown key 'a\?\?'"));
+	check_one_line(err.text);
+
+	memset(text, 'n', 700);
+	memcpy(text, OWN, sizeof OWN - 1);
+	memcpy(text + 700, ",300,290,10\n", 12);
+	assert_int_equal(parse(text, 712, NULL, &sweep, &err), WW_ERR_INVALID);
+	assert_non_null(strstr(err.text, "longer than 512 bytes; shorten it"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(file_mistakes_are_named), cmocka_unit_test(column_mistakes_are_named),
+		cmocka_unit_test(cell_mistakes_are_named), cmocka_unit_test(optional_mistakes_are_named),
+		cmocka_unit_test(map_mistakes_are_named),  cmocka_unit_test(hostile_texts_stay_one_short_line),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
