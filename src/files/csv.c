@@ -240,6 +240,17 @@ static ww_status take_plain(struct ww_csv *csv, char **at, struct ww_error *err)
 	return WW_OK;
 }
 
+/* A tab is fine around cells. Inside one it would be a control character in a name, or the real separator; a line that
+ * is one cell is left to the reader of columns, who can tell. */
+static ww_status check_tabs(const struct ww_csv *csv, struct ww_error *err)
+{
+	for (size_t i = 0; i < csv->n_cells && csv->n_cells > 1; i++)
+		if (strchr(csv->cells[i], '\t'))
+			return ww_csv_fail(csv, err, WW_ERR_INVALID,
+			                   "column %zu: a tab inside the cell; separate cells by commas only", i + 1);
+	return WW_OK;
+}
+
 static ww_status split(struct ww_csv *csv, char *at, struct ww_error *err)
 {
 	ww_status status;
@@ -259,7 +270,7 @@ static ww_status split(struct ww_csv *csv, char *at, struct ww_error *err)
 		csv->cells[csv->n_cells] = ww_trim(csv->cells[csv->n_cells]);
 		csv->n_cells++;
 		if (!more)
-			return WW_OK;
+			return check_tabs(csv, err);
 	}
 }
 

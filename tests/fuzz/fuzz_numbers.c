@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The reader of numbers on any bytes; what it accepts must be what printf gives back, bit by bit. */
+#include "base/base.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	double value = -77.25, again = 0;
+	char *text = malloc(size + 1); /* of its exact size, so that a byte read too far is seen */
+	char printed[64];
+
+	require(text != NULL);
+	memcpy(text, data, size);
+	char *exact = realloc(text, size ? size : 1);
+	require(exact != NULL);
+	enum ww_number_fault fault = ww_number_read(exact, size, &value);
+	require(strlen(ww_number_fault_text(fault)) > 0);
+	if (fault == WW_NUMBER_OK) {
+		require(isfinite(value));
+		for (size_t i = 0; i < size; i++)
+			require(strchr("0123456789.eE+- \t", exact[i]) != NULL && exact[i] != '\0');
+		snprintf(printed, sizeof printed, "%.17g", value);
+		require(ww_number_read(printed, strlen(printed), &again) == WW_NUMBER_OK);
+		require(memcmp(&again, &value, sizeof value) == 0);
+	} else {
+		require(value == -77.25);
+	}
+	free(exact);
+	return 0;
+}
