@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli: the program `wattweir`. What its commands share. Only this room prints, and only here may a lack of memory end
+ * the process. Single-threaded.
+ *
+ * Errors are one line "wattweir COMMAND: text" on stderr. `who` is that "wattweir COMMAND" throughout.
+ */
+#ifndef WW_CLI_INTERNAL_H
+#define WW_CLI_INTERNAL_H
+
+#include "core/core.h"
+#include "files/files.h"
+
+#include <argp.h>
+
+/* Exit codes of every command. */
+enum ww_exit {
+	WW_EXIT_OK = 0,
+	WW_EXIT_FAILED = 1,
+	WW_EXIT_USAGE = 2,
+	WW_EXIT_ATTENTION = 3 /* it ran, and a person should look at the outcome */
+};
+
+/* The commands: argv[0] is `who`. Each returns an enum ww_exit. */
+int ww_cmd_pfi(int argc, char **argv);
+int ww_cmd_compare(int argc, char **argv);
+
+/* ---- text.c ---------------------------------------------------------------------------------------------------- */
+
+/* Prints the one error line; control characters in it become '?'. */
+void ww_complain(const char *who, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Zeroed memory for n items; ends the process with one line when there is none. Freed with free(). */
+void *ww_cli_alloc(size_t n, size_t size);
+
+/* A copy fit for a terminal: control characters, direction overrides and invalid UTF-8 become '?'; longer than
+ * `max_width` columns is cut and ends in "...". Caller frees. */
+char *ww_text_clean(const char *text, size_t max_width);
+
+/* A copy in which only invalid UTF-8 is replaced by '?'. Caller frees. */
+char *ww_text_utf8(const char *text);
+
+/* Columns that valid UTF-8 text takes on a terminal. */
+size_t ww_text_width(const char *text);
+
+/* A rounded number with a comma between thousands: "12,345". Returns `out`. */
+#define WW_TEXT_NUMBER 48
+char *ww_text_thousands(double value, char out[WW_TEXT_NUMBER]);
+
+/* ---- args.c: arguments that commands share ------------------------------------------------------------------------- */
+
+/* Arguments of a command that reads measured sweeps. */
+struct ww_sweep_args {
+	const char *who;
+	char **files; /* borrowed from argv */
+	size_t n_files;
+	const char *map;  /* NULL when not given */
+	const char *plot; /* NULL when not given */
+	double cap_lo_w, cap_hi_w;
+	double noise_frac;
+	bool json;
+};
+
+/* An argp child: options --caps, --map, --sigma, --json, --plot and the FILE arguments; its input is a ww_sweep_args. */
+extern const struct argp ww_sweep_argp;
+
+/* Parses a command line; true when it may go on. A mistake was reported in one line; the exit code is then 2. */
+bool ww_args_parse(const struct argp *argp, int argc, char **argv, void *input);
+
+/* To be called by the outermost parser on ARGP_KEY_INIT: keeps argp's errors to one line. */
+void ww_args_quiet(struct argp_state *state);
+
+/* "10,20%,30" as fractions into out[max]. On a mistake: one line, false. Each must be in [0, 100) percent. */
+bool ww_args_percents(const char *who, const char *option, char *text, double *out, size_t max, size_t *n);
+
+/* ---- input.c: the measured sweeps of a command ------------------------------------------------------------------- */
+
+/* A sweep file and its jobs, with the points inside the wanted caps. */
+struct ww_sweep_file {
+	const char *name; /* as the user wrote it, "-" for standard input; borrowed */
+	struct ww_sweep sweep;
+	size_t n_jobs;               /* = sweep.n_groups, same order */
+	struct ww_compare_job *jobs; /* a job may be left with 0 points */
+};
+
+/* Reads args->n_files files, all or none. NULL after one error line. Ended with ww_sweep_files_destroy. */
+struct ww_sweep_file *ww_sweep_files_create(const struct ww_sweep_args *args);
+void ww_sweep_files_destroy(struct ww_sweep_file *files, size_t n);
+
+/* ---- story.c: a comparison in words ----------------------------------------------------------------------------- */
+
+/* Prints three sentences on the feasible row nearest a 30 % cut, or on the least cut when no row is feasible.
+ * `n_depths` is how many caps each policy could see beside the baseline. */
+void ww_story_print(const struct ww_compare_row *rows, size_t n, size_t n_depths, FILE *out);
+
+/* ---- table.c ---------------------------------------------------------------------------------------------------- */
+
+struct ww_column {
+	const char *head, *unit; /* two lines of the header */
+	enum { WW_LEFT, WW_RIGHT } align;
+};
+
+typedef struct ww_table ww_table;
+
+/* `columns` is borrowed for the life of the table. */
+ww_table *ww_table_create(const struct ww_column *columns, size_t n);
+void ww_table_destroy(ww_table *table);
+
+/* Fills the next cell, row by row, from left to right. Text is cleaned for a terminal. */
+void ww_table_text(ww_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same for a number with this many decimals; "-" for NAN. */
+void ww_table_number(ww_table *table, double value, int decimals);
+
+/* The same with about this many significant digits, never in exponent form. */
+void ww_table_significant(ww_table *table, double value, int digits);
+
+void ww_table_print(const ww_table *table, FILE *out);
+
+/* ---- json.c: a builder for --json -------------------------------------------------------------------------------- */
+
+typedef struct ww_json ww_json;
+
+/* Starts with an open object. Keys are for objects and NULL inside arrays. Strings are copied. */
+ww_json *ww_json_create(void);
+void ww_json_destroy(ww_json *json);
+void ww_json_begin_object(ww_json *json, const char *key);
+void ww_json_begin_array(ww_json *json, const char *key);
+void ww_json_end(ww_json *json);
+void ww_json_text(ww_json *json, const char *key, const char *text); /* NULL becomes null */
+void ww_json_number(ww_json *json, const char *key, double value);   /* NAN and infinite become null */
+void ww_json_count(ww_json *json, const char *key, size_t value);
+
+/* Prints the whole. Write errors stay on the stream; memory is never short here (see ww_cli_alloc). */
+void ww_json_print(const ww_json *json, FILE *out);
+
+/* ---- plot.c: SVG by gnuplot ---------------------------------------------------------------------------------------- */
+
+typedef struct ww_plot ww_plot;
+
+enum ww_plot_style { WW_PLOT_POINTS, WW_PLOT_LINE, WW_PLOT_LINE_POINTS, WW_PLOT_GUIDE };
+
+/* One picture of one or more panels below each other. */
+ww_plot *ww_plot_create(size_t n_panels);
+void ww_plot_destroy(ww_plot *plot);
+
+/* What stands around a panel; `legend` is where it lies: "bottom right" or the like. Borrowed for the call. */
+struct ww_plot_frame {
+	const char *title, *x_label, *y_label, *legend;
+};
+
+/* Starts the next panel. */
+void ww_plot_panel(ww_plot *plot, const struct ww_plot_frame *frame);
+
+/* Starts the next series of the panel; series of one colour number share a colour; NULL title = not in the legend. */
+void ww_plot_series(ww_plot *plot, enum ww_plot_style style, unsigned colour, const char *title);
+void ww_plot_point(ww_plot *plot, double x, double y);
+
+/* Runs gnuplot and writes the picture. False after one error line; an existing file is then untouched. */
+bool ww_plot_write(ww_plot *plot, const char *who, const char *path);
+
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Plots by gnuplot. Numbers travel in data blocks. Names stand in double quotes with every byte but letters, digits and
+ * a few harmless marks as an octal escape, so nothing in a name can reach gnuplot's parser. The script, the picture and
+ * gnuplot's complaints each pass through a temporary file, so neither side waits for the other, and the wanted file is
+ * written only after gnuplot was content.
+ */
+#include "cli/cli_internal.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+#define WIDTH 760
+#define PANEL_HEIGHT 480
+#define MAX_TITLE_WIDTH 60
+#define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .,_-/()"
+
+/* Okabe and Ito's colours, told apart by most eyes. */
+static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"};
+#define N_COLOURS (sizeof(colours) / sizeof(colours[0]))
+
+struct text {
+	char *text;
+	size_t size;
+	FILE *out;
+};
+
+struct ww_plot {
+	struct text data, script; /* data blocks; the commands that draw them */
+	unsigned series;          /* so far, in all panels */
+	unsigned panel_series;    /* so far, in this panel */
+};
+
+static void open_text(struct text *text)
+{
+	text->out = open_memstream(&text->text, &text->size);
+	if (!text->out) {
+		fputs("wattweir: out of memory\n", stderr);
+		exit(WW_EXIT_FAILED);
+	}
+}
+
+static void print_quoted(FILE *out, const char *text)
+{
+	char *clean = ww_text_clean(text, MAX_TITLE_WIDTH);
+	fputc('"', out);
+	for (const char *c = clean; *c; c++)
+		fprintf(out, strchr(PLAIN, *c) ? "%c" : "\\%03o", (unsigned char)*c);
+	fputc('"', out);
+	free(clean);
+}
+
+ww_plot *ww_plot_create(size_t n_panels)
+{
+	ww_plot *plot = ww_cli_alloc(1, sizeof(*plot));
+	open_text(&plot->data);
+	open_text(&plot->script);
+	fprintf(plot->script.out,
+	        "set encoding utf8\nset term svg noenhanced size %d,%zu dynamic font 'sans,14' background '#ffffff'\n"
+	        "set grid lc rgb '#dddddd'\nset border lc rgb '#666666'\nset tics textcolor rgb '#222222'\n"
+	        "set key noenhanced samplen 2 spacing 1.1\nset autoscale fix\nset offsets graph 0.02, graph 0.02, "
+	        "graph 0.02, graph 0.02\nset multiplot layout %zu,1\n",
+	        WIDTH, PANEL_HEIGHT * n_panels, n_panels);
+	return plot;
+}
+
+void ww_plot_destroy(ww_plot *plot)
+{
+	if (!plot)
+		return;
+	fclose(plot->data.out);
+	fclose(plot->script.out);
+	free(plot->data.text);
+	free(plot->script.text);
+	free(plot);
+}
+
+static void print_setting(FILE *out, const char *what, const char *text)
+{
+	fprintf(out, "set %s ", what);
+	print_quoted(out, text);
+	fputs(" noenhanced\n", out);
+}
+
+void ww_plot_panel(ww_plot *plot, const struct ww_plot_frame *frame)
+{
+	FILE *out = plot->script.out;
+	if (plot->series > 0)
+		fputc('\n', out);
+	plot->panel_series = 0;
+	print_setting(out, "title", frame->title);
+	print_setting(out, "xlabel", frame->x_label);
+	print_setting(out, "ylabel", frame->y_label);
+	fprintf(out, "set key %s\n", frame->legend);
+}
+
+/* When the colours are used up, they come again with dashes. */
+static void print_style(FILE *out, enum ww_plot_style style, size_t number)
+{
+	const char *colour = colours[number % N_COLOURS];
+	size_t dashes = 1 + number / N_COLOURS % 4;
+	switch (style) {
+	case WW_PLOT_POINTS:
+		fprintf(out, " with points pt 7 ps 0.5 lc rgb '%s'", colour);
+		break;
+	case WW_PLOT_LINE:
+		fprintf(out, " with lines lw 2 dt %zu lc rgb '%s'", dashes, colour);
+		break;
+	case WW_PLOT_LINE_POINTS:
+		fprintf(out, " with linespoints lw 2 dt %zu pt 7 ps 0.5 lc rgb '%s'", dashes, colour);
+		break;
+	case WW_PLOT_GUIDE:
+		fputs(" with lines lw 1 dt 3 lc rgb '#999999'", out);
+	}
+}
+
+void ww_plot_series(ww_plot *plot, enum ww_plot_style style, unsigned colour, const char *title)
+{
+	FILE *out = plot->script.out;
+	if (plot->series > 0)
+		fputs("EOD\n", plot->data.out);
+	fprintf(plot->data.out, "$d%u << EOD\n", plot->series);
+	fprintf(out, "%s $d%u using 1:2", plot->panel_series == 0 ? "plot" : ",", plot->series);
+	print_style(out, style, colour);
+	fputs(title ? " title " : " notitle", out);
+	if (title)
+		print_quoted(out, title);
+	plot->series++;
+	plot->panel_series++;
+}
+
+void ww_plot_point(ww_plot *plot, double x, double y)
+{
+	if (isfinite(x) && isfinite(y))
+		fprintf(plot->data.out, "%.6g %.6g\n", x, y);
+}
+
+/* Three files between us and gnuplot. */
+struct exchange {
+	FILE *script, *picture, *complaints;
+};
+
+static bool open_exchange(struct exchange *files)
+{
+	*files = (struct exchange){tmpfile(), tmpfile(), tmpfile()};
+	return files->script && files->picture && files->complaints;
+}
+
+static void close_exchange(struct exchange *files)
+{
+	FILE *all[] = {files->script, files->picture, files->complaints};
+	for (size_t i = 0; i < 3; i++)
+		if (all[i])
+			fclose(all[i]);
+}
+
+static bool write_script(const ww_plot *plot, FILE *out)
+{
+	fwrite(plot->data.text, 1, plot->data.size, out);
+	fwrite(plot->script.text, 1, plot->script.size, out);
+	bool fine = fflush(out) == 0 && !ferror(out);
+	rewind(out);
+	return fine;
+}
+
+/* 0 or what posix_spawnp says; -d keeps the user's own gnuplot settings out. */
+static int spawn_gnuplot(const struct exchange *files, pid_t *child)
+{
+	char *argv[] = {(char *)"gnuplot", (char *)"-d", NULL};
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t defaults;
+	sigemptyset(&defaults);
+	sigaddset(&defaults, SIGPIPE);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, fileno(files->script), STDIN_FILENO);
+	posix_spawn_file_actions_adddup2(&actions, fileno(files->picture), STDOUT_FILENO);
+	posix_spawn_file_actions_adddup2(&actions, fileno(files->complaints), STDERR_FILENO);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigdefault(&attributes, &defaults);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+	int failed = posix_spawnp(child, "gnuplot", &actions, &attributes, argv, environ);
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&actions);
+	return failed;
+}
+
+static bool run_gnuplot(const struct exchange *files, const char *who)
+{
+	pid_t child = 0;
+	int status = 0, failed = spawn_gnuplot(files, &child);
+	if (failed) {
+		ww_complain(
+			who,
+			"--plot needs gnuplot, which cannot be run (%s); install it with: apt-get install gnuplot-nox",
+			strerror(failed));
+		return false;
+	}
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return true;
+	char line[300] = "";
+	rewind(files->complaints);
+	while (fgets(line, sizeof(line), files->complaints) && strspn(line, " \t\r\n^") == strlen(line))
+		;
+	line[strcspn(line, "\r\n")] = '\0';
+	ww_complain(who, "gnuplot could not draw the plot: %s", *line ? line : "it says nothing");
+	return false;
+}
+
+static bool copy_picture(FILE *picture, const char *who, const char *path)
+{
+	char buffer[8192];
+	FILE *out = fopen(path, "w");
+	if (!out) {
+		ww_complain(who, "cannot write '%s': %s", path, strerror(errno));
+		return false;
+	}
+	fseek(picture, 0, SEEK_SET);
+	for (size_t n; (n = fread(buffer, 1, sizeof(buffer), picture)) > 0;)
+		fwrite(buffer, 1, n, out);
+	bool failed = ferror(out) != 0;
+	if (fclose(out) != 0 || failed) {
+		ww_complain(who, "cannot write '%s': %s", path, strerror(errno));
+		return false;
+	}
+	return true;
+}
+
+/* Ends the script; nothing may be added afterwards. */
+static bool finish_script(ww_plot *plot)
+{
+	if (plot->series > 0)
+		fputs("EOD\n", plot->data.out);
+	fputs("\nunset multiplot\n", plot->script.out);
+	return fflush(plot->data.out) == 0 && fflush(plot->script.out) == 0;
+}
+
+bool ww_plot_write(ww_plot *plot, const char *who, const char *path)
+{
+	struct exchange files;
+	bool fine = open_exchange(&files) && finish_script(plot) && write_script(plot, files.script);
+	if (!fine)
+		ww_complain(who, "--plot: cannot write a temporary file: %s", strerror(errno));
+	fine = fine && run_gnuplot(&files, who) && copy_picture(files.picture, who, path);
+	close_exchange(&files);
+	return fine;
+}
