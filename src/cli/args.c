@@ -154,20 +154,20 @@ static bool read_percent(const char *who, const char *option, const char *text, 
 	return true;
 }
 
-bool ww_args_percents(const char *who, const char *option, char *text, double *out, size_t max, size_t *n)
+bool ww_args_percents(const char *who, const char *option, char *text, struct ww_fractions *out)
 {
-	*n = 0;
+	out->n = 0;
 	for (char *item = text; item;) {
 		char *next = strchr(item, ',');
 		if (next)
 			*next++ = '\0';
-		if (*n == max) {
-			ww_complain(who, "%s: more than %zu values", option, max);
+		if (out->n == out->room) {
+			ww_complain(who, "%s: more than %zu values", option, out->room);
 			return false;
 		}
-		if (!read_percent(who, option, item, &out[*n]))
+		if (!read_percent(who, option, item, &out->v[out->n]))
 			return false;
-		++*n;
+		out->n++;
 		item = next;
 	}
 	return true;

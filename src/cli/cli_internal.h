@@ -70,8 +70,14 @@ bool ww_args_parse(const struct argp *argp, int argc, char **argv, void *input);
 /* To be called by the outermost parser on ARGP_KEY_INIT: keeps argp's errors to one line. */
 void ww_args_quiet(struct argp_state *state);
 
-/* "10,20%,30" as fractions into out[max]. On a mistake: one line, false. Each must be in [0, 100) percent. */
-bool ww_args_percents(const char *who, const char *option, char *text, double *out, size_t max, size_t *n);
+/* A list of fractions in storage of the caller. */
+struct ww_fractions {
+	double *v;
+	size_t n, room;
+};
+
+/* Reads "10,20%,30" as fractions; `text` is taken apart. On a mistake: one line, false. Each must be in [0, 100) percent. */
+bool ww_args_percents(const char *who, const char *option, char *text, struct ww_fractions *out);
 
 /* ---- input.c: the measured sweeps of a command ------------------------------------------------------------------- */
 

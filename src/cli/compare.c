@@ -254,17 +254,20 @@ static bool write_plot(const struct compare_args *args, const struct report *rep
 
 static bool read_cuts(struct compare_args *args, char *text)
 {
-	return ww_args_percents(args->sweep.who, "--cut", text, args->cuts, MAX_CUTS, &args->n_cuts);
+	struct ww_fractions cuts = {args->cuts, 0, MAX_CUTS};
+	bool fine = ww_args_percents(args->sweep.who, "--cut", text, &cuts);
+	args->n_cuts = cuts.n;
+	return fine;
 }
 
 static bool read_depths(struct compare_args *args, char *text)
 {
-	struct ww_compare_options *options = &args->options;
-	if (!ww_args_percents(args->sweep.who, "--fit-depths", text, options->fit_depths, WW_COMPARE_MAX_DEPTHS,
-	                      &options->n_depths))
+	struct ww_fractions depths = {args->options.fit_depths, 0, WW_COMPARE_MAX_DEPTHS};
+	if (!ww_args_percents(args->sweep.who, "--fit-depths", text, &depths))
 		return false;
-	for (size_t i = 0; i < options->n_depths; i++) {
-		if (options->fit_depths[i] <= 0) {
+	args->options.n_depths = depths.n;
+	for (size_t i = 0; i < depths.n; i++) {
+		if (depths.v[i] <= 0) {
 			ww_complain(args->sweep.who,
 			            "--fit-depths: a depth of 0 is the baseline itself; write for example 15,35");
 			return false;

@@ -116,7 +116,7 @@ static int unknown_command(const char *name)
 		if (!near || distance(name, commands[i].name) == best)
 			at += (size_t)snprintf(listed + at, sizeof(listed) - at, "%s%s", at ? ", " : "",
 			                       commands[i].name);
-	ww_complain("wattweir", "unknown command '%s'; %s: %s", name, near ? "nearest" : "there are", listed);
+	ww_complain("wattweir", "unknown command '%.60s'; %s: %s", name, near ? "nearest" : "there are", listed);
 	return WW_EXIT_USAGE;
 }
 

@@ -252,19 +252,20 @@ static void plot_curve(ww_plot *plot, const struct ww_curve *curve, unsigned col
 	}
 }
 
-static void plot_job(ww_plot *plot, const struct ww_sweep_args *args, const struct report *report, size_t i,
-                     unsigned colour, bool legend)
+/* The measured points of job i, and its curve where it has one. */
+static void plot_job(ww_plot *plot, const struct ww_sweep_args *args, const struct report *report, size_t i)
 {
 	const struct ww_compare_job *job = &report->file->jobs[i];
 	const struct ww_pfi *pfi = &report->pfi[i];
+	const char *title = report->file->n_jobs <= MAX_LEGEND ? job->name : NULL;
 	struct ww_pfi_options options = options_for(args, job->name);
 	struct ww_curve curve;
-	bool has_curve = ww_curve_measure(job->points, job->n, &options, &curve, NULL) == WW_OK;
 	if (isnan(pfi->p0_w) || isnan(pfi->t0))
 		return;
+	bool has_curve = ww_curve_measure(job->points, job->n, &options, &curve, NULL) == WW_OK;
 	if (has_curve)
-		plot_curve(plot, &curve, colour, legend ? job->name : NULL);
-	ww_plot_series(plot, WW_PLOT_POINTS, colour, legend && !has_curve ? job->name : NULL);
+		plot_curve(plot, &curve, (unsigned)i, title);
+	ww_plot_series(plot, WW_PLOT_POINTS, (unsigned)i, has_curve ? NULL : title);
 	for (size_t k = 0; k < job->n; k++)
 		ww_plot_point(plot, 100 * job->points[k].power_w / pfi->p0_w,
 		              100 * job->points[k].throughput / pfi->t0);
@@ -272,15 +273,13 @@ static void plot_job(ww_plot *plot, const struct ww_sweep_args *args, const stru
 
 static void plot_report(ww_plot *plot, const struct ww_sweep_args *args, const struct report *report)
 {
-	unsigned colour = 0;
-	bool legend = report->file->n_jobs <= MAX_LEGEND;
 	ww_plot_panel(plot, &(struct ww_plot_frame){report->file->name, "power drawn, % of P0",
 	                                            "throughput kept, % of T0", "bottom right"});
 	ww_plot_series(plot, WW_PLOT_GUIDE, 0, "in proportion (PFI 1)");
 	ww_plot_point(plot, 0, 0);
 	ww_plot_point(plot, 100, 100);
 	for (size_t i = 0; i < report->file->n_jobs; i++)
-		plot_job(plot, args, report, i, colour++, legend);
+		plot_job(plot, args, report, i);
 }
 
 static bool write_plot(const struct ww_sweep_args *args, const struct report *reports)
