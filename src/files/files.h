@@ -32,10 +32,16 @@ struct ww_sweep {
 };
 
 /*
- * Reads a sweep. `map` is NULL (own format, or a foreign table known by its columns) or the text of --map:
- * "throughput=COL,power=COL,cap=COL,group=COL+COL", optionally "rep=COL", "throughput_se=COL", "power_se=COL",
- * "gpus=COL", "gpu_model=COL"; "throughput=1/COL" takes the inverse of a time.
- * On success the caller owns *out and ends it with ww_sweep_finish; on failure *out is untouched.
+ * Reads a sweep; the path "-" is standard input. `map` is NULL (own format, or a foreign table known by its columns) or
+ * the text of --map: "throughput=COL,power=COL,cap=COL,group=COL+COL", optionally "rep=COL", "throughput_se=COL",
+ * "power_se=COL", "gpus=COL", "gpu_model=COL", "throttle_reasons=COL"; "throughput=1/COL" takes the inverse of a time. A
+ * name with ',' (or '+' in a group) stands in double quotes.
+ *
+ * On success the caller owns *out and ends it with ww_sweep_finish: it has at least one group, each group at least one
+ * point, and names are UTF-8 without control characters. On failure *out is untouched:
+ *   WW_ERR_INVALID a mistake in the text or the map, WW_ERR_RANGE a number outside its range, WW_ERR_NO_DATA no rows,
+ *   WW_ERR_UNSUPPORTED a later version of the format, WW_ERR_NOT_FOUND no such file, WW_ERR_IO, WW_ERR_NOMEM.
+ * Memory is bounded by the rows kept, at most 128 KiB are held of the text, and no line beyond 64 KiB is read to its end.
  */
 ww_status ww_sweep_read(const char *path, const char *map, struct ww_sweep *out, struct ww_error *err) WW_MUST_CHECK;
 

@@ -40,8 +40,8 @@ char *ww_trim(char *text);
 /* Copies `text` into `to` of `size` > 4 bytes for a message: what does not fit becomes "...", no character is broken. */
 void ww_shorten(char *to, size_t size, const char *text);
 
-/* The same for a path, which keeps its end, where the file's own name is. */
-void ww_shorten_path(char *to, size_t size, const char *path);
+/* The same for the name of a file, which keeps its end. */
+void ww_shorten_path(char *to, size_t size, const char *name);
 
 /* ---- tables.c ---------------------------------------------------------------------------------------------------- */
 

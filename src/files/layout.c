@@ -175,7 +175,7 @@ static ww_status read_map(struct spec *spec, const char *map, struct ww_error *e
 /* Keeps the names: the row's cells live only until the next row. */
 static bool keep_names(struct ww_layout *layout, const struct ww_csv *csv)
 {
-	size_t bytes = 0;
+	size_t bytes = 1;
 	for (size_t i = 0; i < csv->n_cells; i++)
 		bytes += strlen(csv->cells[i]) + 1;
 	layout->text = malloc(bytes);

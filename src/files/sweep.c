@@ -535,7 +535,7 @@ ww_status ww_sweep_read(const char *path, const char *map, struct ww_sweep *out,
 		status = ww_fail(err, WW_ERR_IO, "%s: is a directory, not a file; name a CSV file in it", shown);
 	else
 		status = ww_sweep_parse(in, path, map, out, err);
-	fclose(in);
+	(void)fclose(in);
 	return status;
 }
 

@@ -71,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		data += length;
 		size -= length;
 	}
-	FILE *in = fmemopen((void *)(uintptr_t)data, size, "r");
+	FILE *in = fmemopen((void *)data, size, "r");
 	if (in) {
 		memset(&sweep, 0xA5, sizeof sweep);
 		untouched = sweep;

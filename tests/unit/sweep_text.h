@@ -17,7 +17,7 @@
 TEST_UNUSED static ww_status parse(const char *text, size_t size, const char *map, struct ww_sweep *sweep,
                                    struct ww_error *err)
 {
-	FILE *in = fmemopen((void *)(uintptr_t)text, size, "r");
+	FILE *in = fmemopen((void *)text, size, "r");
 	assert_non_null(in);
 	ww_status status = ww_sweep_parse(in, "t.csv", map, sweep, err);
 	assert_int_equal(fclose(in), 0);

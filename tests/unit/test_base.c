@@ -35,6 +35,7 @@ static void fail_keeps_one_clean_line(void **state)
 		{"C1 \xC2\x85 \xC2\x9B"
 	         "31m nbsp \xC2\xA0",
 	         "C1 ? ?31m nbsp \xC2\xA0"},
+		/* NOLINTNEXTLINE(misc-misleading-bidirectional): just these are tested */
 		{"separator \xE2\x80\xA8 override \xE2\x80\xAE isolate \xE2\x81\xA6",
 	         "separator ? override ? isolate ?"},
 		{"", ""},

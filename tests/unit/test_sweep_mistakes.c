@@ -78,6 +78,12 @@ static const struct mistake file_mistakes[] = {
          NULL,
          WW_ERR_INVALID,
          {"line 1:", "separated by tabs", "tr '\\t' ','"}},
+	{"tab in a cell",
+         TEXT(OWN "a\tb,300,290,10\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 2:", "column 1: a tab inside the cell", "commas only"}},
+	{"tabs beside a comma", TEXT("group\tcap_w\tx, y\n"), NULL, WW_ERR_INVALID, {"line 1:", "column 1: a tab"}},
 	{"open quote",
          TEXT(OWN "\"a,300,290,10\n" ROW),
          NULL,
@@ -430,40 +436,51 @@ static void map_mistakes_are_named(void **state)
 	CHECK_ALL(map_mistakes);
 }
 
-static void hostile_texts_stay_one_short_line(void **state)
+/* 50 kB of a character of three bytes in one cell. */
+static void long_cells_are_shortened(void **state)
 {
-	static char text[60000], map[5000];
+	static char cell[50001], text[60000];
 	struct ww_sweep sweep;
 	struct ww_error err;
 	(void)state;
-
-	int head = snprintf(text, sizeof text, OWN "a,300,");
-	for (size_t i = (size_t)head; i + 3 < sizeof text; i += 3)
-		memcpy(text + i, "\xE2\x82\xAC", 3);
-	assert_int_equal(parse(text, sizeof text - 1 - (sizeof text - 1 - (size_t)head) % 3, NULL, &sweep, &err),
-	                 WW_ERR_INVALID);
-	assert_non_null(strstr(err.text, "4 columns"));
-	memcpy(text + 50000, ",10\n", 5);
-	text[49999] = text[49998] = text[49997] = 'x';
-	text[49996] = text[49995] = text[49994] = 'x';
-	assert_int_equal(parse(text, 50004, NULL, &sweep, &err), WW_ERR_INVALID);
+	for (size_t i = 0; i + 3 < sizeof cell; i++)
+		cell[i] = "\xE2\x82\xAC"[i % 3];
+	size_t size = (size_t)snprintf(text, sizeof text, OWN "a,300,%.49998s,10\n", cell);
+	assert_int_equal(parse(text, size, NULL, &sweep, &err), WW_ERR_INVALID);
 	assert_non_null(strstr(err.text, "\xE2\x82\xAC...' is not a number; write digits only"));
 	check_one_line(err.text);
+	assert_true(strlen(err.text) < 200);
+}
 
-	memset(map, '\n', sizeof map - 1);
+static void long_names_are_refused(void **state)
+{
+	char text[1024];
+	struct ww_sweep sweep;
+	struct ww_error err;
+	(void)state;
+	for (int length = 512; length <= 513; length++) {
+		size_t size = (size_t)snprintf(text, sizeof text, OWN "%0*d,300,290,10\n", length, 1);
+		ww_status status = parse(text, size, NULL, &sweep, &err);
+		assert_int_equal(status, length == 512 ? WW_OK : WW_ERR_INVALID);
+		if (status == WW_OK)
+			ww_sweep_finish(&sweep);
+	}
+	assert_non_null(strstr(err.text, "longer than 512 bytes; shorten it"));
+}
+
+static void hostile_maps_stay_one_line(void **state)
+{
+	char map[5000];
+	struct ww_sweep sweep;
+	struct ww_error err;
+	(void)state;
+	snprintf(map, sizeof map, "%4999d", 1);
 	assert_int_equal(parse(TEXT(FOREIGN), map, &sweep, &err), WW_ERR_INVALID);
 	assert_non_null(strstr(err.text, "longer than 4095"));
-	memcpy(map, "a\x1B\xFF=", 4);
-	map[4000] = '\0';
+	snprintf(map, sizeof map, "a\x1B\xFF=%4000d", 1);
 	assert_int_equal(parse(TEXT(FOREIGN), map, &sweep, &err), WW_ERR_INVALID);
 	assert_non_null(strstr(err.text, "unknown key 'a\?\?'"));
 	check_one_line(err.text);
-
-	memset(text, 'n', 700);
-	memcpy(text, OWN, sizeof OWN - 1);
-	memcpy(text + 700, ",300,290,10\n", 12);
-	assert_int_equal(parse(text, 712, NULL, &sweep, &err), WW_ERR_INVALID);
-	assert_non_null(strstr(err.text, "longer than 512 bytes; shorten it"));
 }
 
 int main(void)
@@ -471,7 +488,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(file_mistakes_are_named), cmocka_unit_test(column_mistakes_are_named),
 		cmocka_unit_test(cell_mistakes_are_named), cmocka_unit_test(optional_mistakes_are_named),
-		cmocka_unit_test(map_mistakes_are_named),  cmocka_unit_test(hostile_texts_stay_one_short_line),
+		cmocka_unit_test(map_mistakes_are_named),  cmocka_unit_test(long_cells_are_shortened),
+		cmocka_unit_test(long_names_are_refused),  cmocka_unit_test(hostile_maps_stay_one_line),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,7 +54,7 @@ static unsigned long fail_each(const char *text, size_t size, const char *map)
 	for (unsigned long n = 1;; n++) {
 		struct ww_sweep sweep, untouched;
 		struct ww_error err = {WW_OK, ""};
-		FILE *in = fmemopen((void *)(uintptr_t)text, size, "r");
+		FILE *in = fmemopen((void *)text, size, "r");
 		assert_non_null(in);
 		memset(&sweep, 0xA5, sizeof sweep);
 		memset(&untouched, 0xA5, sizeof untouched);
