@@ -180,64 +180,108 @@ ww_status ww_curve_fit(const struct ww_fit_point *points, size_t n, double noise
 
 enum ww_outcome {
 	WW_OUTCOME_OPTIMAL = 0,
-	WW_OUTCOME_INFEASIBLE, /* the budget cannot be kept: every job is at its deepest cut, `missing_w` are missing */
-	WW_OUTCOME_UNCHANGED   /* the budget does not bind: no job is cut */
+	WW_OUTCOME_INFEASIBLE, /* some row cannot be kept with all floors kept: see missing_w and over_w of the rows */
+	WW_OUTCOME_UNCHANGED   /* nothing binds: no job is cut */
 };
 
 /* "optimal", "infeasible", "unchanged". Static. */
 const char *ww_outcome_name(enum ww_outcome outcome);
 
-/* One job to be capped. Borrowed by ww_alloc_set only for the call, the curve until the next ww_alloc_set. */
+/* What is made as large as possible; w is the job's weight. */
+enum ww_objective {
+	WW_OBJECTIVE_RELATIVE = 0, /* sum of w T/T0 */
+	WW_OBJECTIVE_TOKENS,       /* sum of w T */
+	WW_OBJECTIVE_LOG,          /* sum of w log(T/T0): proportional fairness */
+	WW_OBJECTIVE_MAXMIN        /* the least (T/T0)/w; what that leaves open is decided as by RELATIVE */
+};
+
+/* "relative", "tokens", "log", "maxmin". Static. */
+const char *ww_objective_name(enum ww_objective objective);
+
+/* GPUs of a job whose power a row carries; a node fed by two feeds counts half on each. */
+struct ww_row_share {
+	uint32_t row;
+	double gpus; /* > 0 */
+};
+
+/* One job to be capped. Borrowed by ww_alloc_set only for the call. */
 struct ww_alloc_job {
-	uint64_t id;                  /* unique; the order of ids, not of the array, breaks ties */
-	uint32_t gpus;                /* > 0; every GPU of the job gets the same cut */
-	double weight;                /* weight of the job's relative throughput, > 0 */
-	double floor_frac;            /* promised least T/T0, 0..1 */
-	double min_w;                 /* lowest draw per GPU that can be reached */
-	const struct ww_curve *curve; /* loss of the job; its p0_w is the uncapped draw per GPU */
+	uint64_t id;                     /* unique; the order of ids, not of the array, breaks ties */
+	uint32_t gpus;                   /* > 0; every GPU of the job gets the same cut */
+	uint32_t n_rows;                 /* entries of rows */
+	int tier;                        /* 0..3; floors of tier 3 are relaxed first, those of tier 0 last */
+	double weight;                   /* > 0 */
+	double floor_frac;               /* promised least T/T0, 0..1 */
+	double min_w, max_w;             /* lowest and highest power per GPU that may be given; max_w 0 = no limit */
+	const struct ww_curve *curve;    /* loss of the job; its p0_w is the power per GPU that is charged without a cut */
+	const struct ww_row_share *rows; /* may be NULL when n_rows is 0 */
+};
+
+/* A breaker, feed, rack, node: the watts that the GPUs of jobs on it may have (its limit less fixed loads). */
+struct ww_alloc_row {
+	double budget_w;
 };
 
 struct ww_alloc_problem {
 	const struct ww_alloc_job *jobs;
 	size_t n_jobs;
-	double budget_w; /* for the sum of the draw of all GPUs of all jobs */
+	const struct ww_alloc_row *rows;
+	size_t n_rows;
+	double budget_w; /* for all GPUs of all jobs together; INFINITY = none */
+	enum ww_objective objective;
+	int explore;     /* not 0: jobs may go deeper than the deepest cut measured for them */
 };
 
 /* What was decided for one job, in the order of the problem's jobs. */
 struct ww_alloc_share {
-	double cut_frac;       /* the decision */
-	double equal_cut_frac; /* what an equal cut would take from this job */
-	double box_cut_frac;   /* it may not go deeper: max(deepest cut measured, equal cut), floor and lowest draw */
-	double trust;          /* 0 = stay at the equal cut, 1 = follow the curve fully */
+	double cut_frac;        /* the decision */
+	double throughput_frac; /* T/T0 that its curve gives there */
+	double equal_cut_frac;  /* what an equal cut would take from this job */
+	double box_cut_frac;    /* it may not go deeper: max(deepest cut measured, equal cut), floor, lowest power */
+	double floor_frac;      /* the floor that can be kept; below the promised one when rows forced it */
+	double trust;           /* 0 = stay at the equal cut, 1 = follow the curve fully */
+};
+
+/* One row; entry n_rows is the problem's own budget_w. */
+struct ww_alloc_row_result {
+	double power_w;   /* power given to its jobs */
+	double price;     /* gain of the objective per watt more; 0 where the row is not tight */
+	double missing_w; /* watts by which it cannot be kept with all floors kept; 0 = feasible */
+	double over_w;    /* watts by which it stays broken even with every job at its lowest power */
 };
 
 struct ww_alloc_summary {
-	int outcome;      /* enum ww_outcome */
-	double missing_w; /* 0 unless infeasible */
-	double price;     /* marginal weighted relative throughput per watt, on the shrunk curves */
-	double shrink;    /* mean trust weighted by baseline draw */
+	int outcome;           /* enum ww_outcome */
+	unsigned sweeps;       /* done since the last set */
+	double value, bound;   /* of the objective on the shrunk curves: reached, and proved not to be exceeded */
+	double bound_gap_frac; /* (bound - value) / |value| */
+	double shrink;         /* mean trust weighted by baseline power */
 };
 
 typedef struct ww_alloc ww_alloc;
 
-/* An allocator for at most `max_jobs` jobs. Only create allocates memory. */
-ww_status ww_alloc_create(size_t max_jobs, ww_alloc **out, struct ww_error *err) WW_MUST_CHECK;
+ww_status ww_alloc_create(ww_alloc **out, struct ww_error *err) WW_MUST_CHECK;
 void ww_alloc_destroy(ww_alloc *alloc);
 
 /*
- * Sets a problem and solves its equal cut: d_j = min(x, deepest reachable, depth of the floor), x solved to the
- * budget. WW_ERR_RANGE names the job whose field is out of range; the last problem is kept then.
+ * Sets a problem and solves its equal cut: the same relative cut for all, less where a floor or the lowest power ends
+ * it, more on rows that need it. Where rows cannot be kept, floors are relaxed, tier 3 first, in proportion within the
+ * last tier needed. Only this call allocates memory. Prices of the last problem are kept when it had as many rows and
+ * the same objective. On failure (WW_ERR_RANGE, WW_ERR_INVALID: the text names the job or row and its field) the last
+ * problem is kept.
  */
 ww_status ww_alloc_set(ww_alloc *alloc, const struct ww_alloc_problem *problem, struct ww_error *err) WW_MUST_CHECK;
 
 /*
- * Divides the cut: one price on the marginal loss per watt of all jobs, each curve shrunk towards the equal cut by its
- * own uncertainty, each job inside its box. Keeps the budget exactly unless infeasible.
+ * Improves the division by at most `max_sweeps` sweeps; every row is kept after every call (but for the watts of
+ * over_w). Each curve is shrunk towards the equal cut by its own uncertainty and each job stays inside its box.
+ * Returns the sweeps done: fewer than asked when nothing is left to gain.
  */
-void ww_alloc_run(ww_alloc *alloc);
+int ww_alloc_run(ww_alloc *alloc, unsigned max_sweeps);
 
 /* Results of the last set (equal cut) or run; borrowed until the next call on `alloc`. */
 const struct ww_alloc_share *ww_alloc_shares(const ww_alloc *alloc);
+const struct ww_alloc_row_result *ww_alloc_rows(const ww_alloc *alloc);
 struct ww_alloc_summary ww_alloc_result(const ww_alloc *alloc);
 
 #ifdef __cplusplus

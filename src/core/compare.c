@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define LEAST_GAP 0.004         /* a share of a smaller gap says nothing */
+#define MOST_SWEEPS 100
 #define LEAST_LOSS_PER_CUT 0.02 /* no job is taken to be more flexible than a PFI of 50 */
 
 struct ww_compare {
@@ -14,7 +15,6 @@ struct ww_compare {
 	struct sweep_job *jobs; /* sorted by name */
 	double *cut, *box;      /* n each */
 	struct ww_alloc_job *shares;
-	ww_alloc *alloc;
 	double baseline_w;
 };
 
@@ -285,7 +285,7 @@ static ww_status build_jobs(ww_compare *c, const struct ww_compare_job *jobs, si
 }
 
 /* The allocator's view of each job; its id is its place in the order of names. */
-static ww_status build_shares(ww_compare *c, struct ww_error *err)
+static void build_shares(ww_compare *c)
 {
 	qsort(c->jobs, c->n, sizeof *c->jobs, by_name);
 	for (size_t i = 0; i < c->n; i++) {
@@ -294,7 +294,6 @@ static ww_status build_shares(ww_compare *c, struct ww_error *err)
 		c->shares[i] = (struct ww_alloc_job){.id = i, .gpus = 1, .weight = 1, .floor_frac = 0, .min_w = j->true_w[0],
 		                                     .curve = &j->curve};
 	}
-	return ww_alloc_create(c->n, &c->alloc, err);
 }
 
 static ww_status check_options(const struct ww_compare_options *o, struct ww_error *err)
@@ -331,7 +330,7 @@ ww_status ww_compare_create(const struct ww_compare_job *jobs, size_t n, const s
 		status = build_jobs(c, jobs, n, sweeps, options, err);
 	}
 	if (!status)
-		status = build_shares(c, err);
+		build_shares(c);
 	free_pooled(sweeps, n);
 	if (status)
 		ww_compare_destroy(c);
@@ -349,7 +348,6 @@ void ww_compare_destroy(ww_compare *c)
 	free(c->jobs);
 	free(c->cut);
 	free(c->shares);
-	ww_alloc_destroy(c->alloc);
 	free(c);
 }
 
@@ -361,14 +359,36 @@ size_t ww_compare_jobs(const ww_compare *c)
 /* ---- Running --------------------------------------------------------------------------------------------------------- */
 
 /* Scores the allocator's current shares and remembers its box. */
-static double score_shares(ww_compare *c)
+static double score_shares(ww_compare *c, const ww_alloc *alloc)
 {
-	const struct ww_alloc_share *share = ww_alloc_shares(c->alloc);
+	const struct ww_alloc_share *share = ww_alloc_shares(alloc);
 	for (size_t i = 0; i < c->n; i++) {
 		c->cut[i] = share[i].cut_frac;
 		c->box[i] = share[i].box_cut_frac;
 	}
 	return score(c->jobs, c->n, c->cut);
+}
+
+/* The equal cut and wattweir's own division. A new allocator each time, so that a row does not depend on those before. */
+static ww_status score_allocator(ww_compare *c, struct ww_compare_row *row, struct ww_error *err)
+{
+	struct ww_alloc_problem problem = {.jobs = c->shares, .n_jobs = c->n, .budget_w = row->budget_w};
+	ww_alloc *alloc;
+	ww_status status = ww_alloc_create(&alloc, err);
+	if (status)
+		return status;
+	status = ww_alloc_set(alloc, &problem, err);
+	if (!status) {
+		row->value[WW_POLICY_EQUAL] = score_shares(c, alloc);
+		ww_alloc_run(alloc, MOST_SWEEPS);
+		row->value[WW_POLICY_CURVE] = score_shares(c, alloc);
+		struct ww_alloc_summary result = ww_alloc_result(alloc);
+		row->outcome = result.outcome;
+		row->missing_w = ww_alloc_rows(alloc)[0].over_w;
+		row->shrink = result.shrink;
+	}
+	ww_alloc_destroy(alloc);
+	return status;
 }
 
 static void score_rules(ww_compare *c, double need_w, struct ww_compare_row *row)
@@ -405,17 +425,9 @@ ww_status ww_compare_run(ww_compare *c, double cut_frac, struct ww_compare_row *
 		return ww_fail(err, WW_ERR_NO_DATA, "no job has a sweep that can be compared");
 	struct ww_compare_row row = {.cut_frac = cut_frac, .n_jobs = c->n, .baseline_w = c->baseline_w};
 	row.budget_w = (1 - cut_frac) * c->baseline_w;
-	struct ww_alloc_problem problem = {c->shares, c->n, row.budget_w};
-	ww_status status = ww_alloc_set(c->alloc, &problem, err);
+	ww_status status = score_allocator(c, &row, err);
 	if (status)
 		return status;
-	row.value[WW_POLICY_EQUAL] = score_shares(c);
-	ww_alloc_run(c->alloc);
-	row.value[WW_POLICY_CURVE] = score_shares(c);
-	struct ww_alloc_summary result = ww_alloc_result(c->alloc);
-	row.outcome = result.outcome;
-	row.missing_w = result.missing_w;
-	row.shrink = result.shrink;
 	double need_w = c->baseline_w - row.budget_w - row.missing_w;
 	score_rules(c, need_w, &row);
 	status = score_optimum(c, need_w, &row, err);
