@@ -306,6 +306,12 @@ static void paths_are_checked(void **state)
 	assert_true(strncmp(err.text, "...ddd", 6) == 0);
 	assert_non_null(strstr(err.text, "/x.csv: "));
 
+	/* "..." never begins inside a character. */
+	for (size_t i = 0; i < sizeof deep - 7; i++)
+		deep[i] = "\xE2\x82\xAC"[i % 3];
+	assert_int_not_equal(ww_sweep_read(deep, NULL, &s, &err), WW_OK);
+	assert_true(strncmp(err.text, "...\xE2\x82\xAC", 6) == 0);
+
 	FILE *out = fopen(path, "w");
 	assert_non_null(out);
 	fputs(OWN ROW, out);

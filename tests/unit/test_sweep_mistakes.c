@@ -365,6 +365,11 @@ static const struct mistake map_mistakes[] = {
          WW_ERR_INVALID,
          {"no column behind"}},
 	{"hanging plus", TEXT(FOREIGN), MAP "+", WW_ERR_INVALID, {"--map: no column behind 'group='"}},
+	{"17 columns of a group",
+         TEXT(FOREIGN),
+         MAP "+b+c+d+e+f+g+h+i+j+k+l+m+n+o+p+q",
+         WW_ERR_INVALID,
+         {"--map: more than 16 columns for 'group'", "name fewer"}},
 	{"hanging comma", TEXT(FOREIGN), MAP ",", WW_ERR_INVALID, {"--map: a part has no '='"}},
 	{"open quote", TEXT(FOREIGN), "throughput=\"secs", WW_ERR_INVALID, {"--map: a quote is not closed"}},
 	{"text behind a quote",
@@ -468,6 +473,34 @@ static void long_names_are_refused(void **state)
 	assert_non_null(strstr(err.text, "longer than 512 bytes; shorten it"));
 }
 
+static void long_models_are_refused(void **state)
+{
+	char text[1024];
+	struct ww_sweep sweep;
+	struct ww_error err;
+	(void)state;
+	size_t size = (size_t)snprintf(text, sizeof text, "gpu_model," OWN "%0513d," ROW, 1);
+	assert_int_equal(parse(text, size, NULL, &sweep, &err), WW_ERR_INVALID);
+	assert_non_null(strstr(err.text, "t.csv: line 2: column 'gpu_model'"));
+	assert_non_null(strstr(err.text, "shorten it"));
+}
+
+/* What makes a line long is named, where it can be seen. */
+static void long_lines_are_explained(void **state)
+{
+	static char text[70000];
+	struct ww_sweep sweep;
+	struct ww_error err;
+	(void)state;
+	memset(text, 'x', sizeof text);
+	text[sizeof OWN - 2] = '\r';
+	assert_int_equal(parse(text, sizeof text, NULL, &sweep, &err), WW_ERR_INVALID);
+	assert_non_null(strstr(err.text, "line 1: lone carriage return; convert"));
+	text[sizeof OWN - 2] = '\0';
+	assert_int_equal(parse(text, sizeof text, NULL, &sweep, &err), WW_ERR_INVALID);
+	assert_non_null(strstr(err.text, "line 1: NUL bytes"));
+}
+
 static void hostile_maps_stay_one_line(void **state)
 {
 	char map[5000];
@@ -486,10 +519,11 @@ static void hostile_maps_stay_one_line(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(file_mistakes_are_named), cmocka_unit_test(column_mistakes_are_named),
-		cmocka_unit_test(cell_mistakes_are_named), cmocka_unit_test(optional_mistakes_are_named),
-		cmocka_unit_test(map_mistakes_are_named),  cmocka_unit_test(long_cells_are_shortened),
-		cmocka_unit_test(long_names_are_refused),  cmocka_unit_test(hostile_maps_stay_one_line),
+		cmocka_unit_test(file_mistakes_are_named),  cmocka_unit_test(column_mistakes_are_named),
+		cmocka_unit_test(cell_mistakes_are_named),  cmocka_unit_test(optional_mistakes_are_named),
+		cmocka_unit_test(map_mistakes_are_named),   cmocka_unit_test(long_cells_are_shortened),
+		cmocka_unit_test(long_names_are_refused),   cmocka_unit_test(long_models_are_refused),
+		cmocka_unit_test(long_lines_are_explained), cmocka_unit_test(hostile_maps_stay_one_line),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
