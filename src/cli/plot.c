@@ -16,8 +16,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 #define WIDTH 760
 #define PANEL_HEIGHT 480
 #define MAX_TITLE_WIDTH 60
@@ -76,8 +74,8 @@ void ww_plot_destroy(ww_plot *plot)
 {
 	if (!plot)
 		return;
-	fclose(plot->data.out);
-	fclose(plot->script.out);
+	(void)fclose(plot->data.out);
+	(void)fclose(plot->script.out);
 	free(plot->data.text);
 	free(plot->script.text);
 	free(plot);
@@ -159,16 +157,14 @@ static void close_exchange(struct exchange *files)
 	FILE *all[] = {files->script, files->picture, files->complaints};
 	for (size_t i = 0; i < 3; i++)
 		if (all[i])
-			fclose(all[i]);
+			(void)fclose(all[i]);
 }
 
 static bool write_script(const ww_plot *plot, FILE *out)
 {
-	fwrite(plot->data.text, 1, plot->data.size, out);
-	fwrite(plot->script.text, 1, plot->script.size, out);
-	bool fine = fflush(out) == 0 && !ferror(out);
-	rewind(out);
-	return fine;
+	return fwrite(plot->data.text, 1, plot->data.size, out) == plot->data.size &&
+	       fwrite(plot->script.text, 1, plot->script.size, out) == plot->script.size && fflush(out) == 0 &&
+	       fseek(out, 0, SEEK_SET) == 0;
 }
 
 /* 0 or what posix_spawnp says; -d keeps the user's own gnuplot settings out. */
@@ -225,11 +221,11 @@ static bool copy_picture(FILE *picture, const char *who, const char *path)
 		ww_complain(who, "cannot write '%s': %s", path, strerror(errno));
 		return false;
 	}
-	fseek(picture, 0, SEEK_SET);
-	for (size_t n; (n = fread(buffer, 1, sizeof(buffer), picture)) > 0;)
-		fwrite(buffer, 1, n, out);
-	bool failed = ferror(out) != 0;
-	if (fclose(out) != 0 || failed) {
+	bool fine = fseek(picture, 0, SEEK_SET) == 0;
+	for (size_t n; fine && (n = fread(buffer, 1, sizeof(buffer), picture)) > 0;)
+		fine = fwrite(buffer, 1, n, out) == n;
+	fine = fine && !ferror(picture);
+	if (fclose(out) != 0 || !fine) {
 		ww_complain(who, "cannot write '%s': %s", path, strerror(errno));
 		return false;
 	}

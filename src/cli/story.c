@@ -13,7 +13,14 @@ static double distance_from_30(const struct ww_compare_row *row)
 	return fabs(row->cut_frac - 0.30);
 }
 
-/* Feasible and nearest to 30 %, the deeper of two as near; NULL when nothing is feasible. */
+/* Of two as near to 30 %, the deeper one. */
+static bool is_nearer(const struct ww_compare_row *a, const struct ww_compare_row *b)
+{
+	double lead = distance_from_30(b) - distance_from_30(a);
+	return lead > 1e-9 || (lead > -1e-9 && a->cut_frac > b->cut_frac);
+}
+
+/* Feasible and nearest to 30 %; NULL when nothing is feasible. */
 static const struct ww_compare_row *nearest_feasible(const struct ww_compare_row *rows, size_t n)
 {
 	const struct ww_compare_row *best = NULL;
@@ -21,8 +28,7 @@ static const struct ww_compare_row *nearest_feasible(const struct ww_compare_row
 		const struct ww_compare_row *row = &rows[i];
 		if (row->outcome == WW_OUTCOME_INFEASIBLE)
 			continue;
-		double lead = best ? distance_from_30(best) - distance_from_30(row) : 1;
-		if (lead > 1e-9 || (lead > -1e-9 && row->cut_frac > best->cut_frac))
+		if (!best || is_nearer(row, best))
 			best = row;
 	}
 	return best;

@@ -17,7 +17,7 @@ static const struct range double_width[] = {{0x1100, 0x115f},   {0x2e80, 0xa4cf}
                                             {0xfe30, 0xfe6f},   {0xff00, 0xff60},  {0xffe0, 0xffe6}, {0x1f300, 0x1f64f},
                                             {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd}};
 
-#define IN(code, table) is_in(code, table, sizeof(table) / sizeof(table[0]))
+#define IN(code, table) is_in(code, table, sizeof(table) / sizeof((table)[0]))
 
 static bool is_in(uint32_t code, const struct range *ranges, size_t n)
 {
