@@ -140,13 +140,22 @@ struct ww_curve {
 	struct ww_knot k[WW_MAX_KNOTS];
 };
 
+/* What a cut is measured in: the power that jobs draw, or the caps that are in force. */
+enum ww_account {
+	WW_ACCOUNT_CAP = 0, /* p0_w is the lowest cap that does not bind; keeps a budget whatever the jobs do */
+	WW_ACCOUNT_DRAW     /* p0_w is the draw where no cap binds, as for the PFI */
+};
+
+/* "cap", "draw". Static. */
+const char *ww_account_name(enum ww_account account);
+
 /*
  * The measured curve of a sweep: throughput made monotone in the draw, then the convex hull of the loss, joined by
  * quadratic pieces that pass through the hull's points (Schumaker's shape-preserving spline).
  * WW_ERR_NO_DATA for a sweep whose status is too_few_points or not_power_limited.
  */
 ww_status ww_curve_measure(const struct ww_point *points, size_t n, const struct ww_pfi_options *options,
-                           struct ww_curve *out, struct ww_error *err) WW_MUST_CHECK;
+                           enum ww_account account, struct ww_curve *out, struct ww_error *err) WW_MUST_CHECK;
 
 /* Loss at a cut >= 0. */
 double ww_curve_loss(const struct ww_curve *curve, double cut_frac);

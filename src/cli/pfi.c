@@ -262,7 +262,7 @@ static void plot_job(ww_plot *plot, const struct ww_sweep_args *args, const stru
 	struct ww_curve curve;
 	if (isnan(pfi->p0_w) || isnan(pfi->t0))
 		return;
-	bool has_curve = ww_curve_measure(job->points, job->n, &options, &curve, NULL) == WW_OK;
+	bool has_curve = ww_curve_measure(job->points, job->n, &options, WW_ACCOUNT_DRAW, &curve, NULL) == WW_OK;
 	if (has_curve)
 		plot_curve(plot, &curve, (unsigned)i, title);
 	ww_plot_series(plot, WW_PLOT_POINTS, (unsigned)i, has_curve ? NULL : title);

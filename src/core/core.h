@@ -79,4 +79,85 @@ ww_status ww_compare_run(ww_compare *compare, double cut_frac, struct ww_compare
 ww_status ww_find_duplicates(const struct ww_compare_job *jobs, size_t n, size_t *duplicate_of, struct ww_error *err)
 	WW_MUST_CHECK;
 
+/* ---- plan.c: caps for measured jobs on a real cluster ----------------------------------------------------------------
+ *
+ * Turns measured sweeps into curves, divides a budget among the jobs and names what limits each. With WW_ACCOUNT_CAP
+ * the caps of all GPUs add up to the budget at most, so it holds whatever the jobs do; with WW_ACCOUNT_DRAW the
+ * predicted draws do. A job that no cap limits is capped at the lowest cap that costs it nothing; a job measured at too
+ * few caps is left at its highest.
+ */
+
+struct ww_plan_job {
+	const char *name;              /* borrowed */
+	const struct ww_point *points; /* its sweep; power per GPU, throughput of the job that was measured */
+	size_t n;
+	unsigned measured_gpus;        /* GPUs of the measured job, 0 = as many as `gpus` */
+	uint32_t gpus;                 /* GPUs of the job now; its throughput is scaled in proportion */
+	int tier;
+	double floor_frac, weight;
+	double min_w, max_w;           /* lowest and highest cap per GPU; NAN = as measured */
+	const struct ww_row_share *rows;
+	uint32_t n_rows;
+};
+
+struct ww_plan_problem {
+	const struct ww_plan_job *jobs;
+	size_t n_jobs;
+	const struct ww_alloc_row *rows;
+	size_t n_rows;
+	double budget_w;               /* for all GPUs; NAN: (1 - cut_frac) of what the jobs draw without caps */
+	double cut_frac;
+	enum ww_objective objective;
+	enum ww_account account;
+	bool explore;                  /* also below the lowest cap measured, down to min_w */
+	bool equal;                    /* stop at the equal cut */
+	double noise_frac;             /* where the sweep does not know its own noise */
+};
+
+/* What keeps a job from giving more or less. */
+enum ww_plan_limit {
+	WW_PLAN_PRICE,       /* nothing but the common price of a watt */
+	WW_PLAN_UNCUT,       /* not cut */
+	WW_PLAN_FLOOR,       /* at its floor */
+	WW_PLAN_RELAXED,     /* below its floor: a row forced it */
+	WW_PLAN_DEEPEST,     /* at the deepest cut measured for it, or at its equal cut where that is deeper */
+	WW_PLAN_LOWEST,      /* at its lowest cap */
+	WW_PLAN_NOT_LIMITED, /* no cap limits it */
+	WW_PLAN_NOT_MEASURED /* too few caps measured */
+};
+
+struct ww_plan_share {
+	double cap_w;           /* per GPU */
+	double charge_w;        /* per GPU, what the budget counts: the cap or the predicted draw */
+	double p0_w, t0;        /* draw per GPU and throughput of the job without a cap */
+	double cut_frac;        /* 1 - charge/P0, never below 0 */
+	double equal_cut_frac;  /* what an equal cut would be, in the same terms */
+	double throughput_frac; /* T/T0 expected */
+	double floor_frac;      /* promised */
+	double trust;
+	int limit;              /* enum ww_plan_limit */
+	size_t row;             /* the tight row that presses hardest, n_rows = the budget; SIZE_MAX = none */
+};
+
+struct ww_plan_row {
+	struct ww_alloc_row_result result;
+	double tokens_per_w; /* throughput that one watt more on this row would bring; NAN where it is not tight */
+};
+
+struct ww_plan_total {
+	int outcome; /* enum ww_outcome */
+	double baseline_w, budget_w, power_w; /* power_w in the account's terms */
+	double throughput;                    /* sum of T */
+	double relative;                      /* weighted mean of T/T0 */
+	double bound_gap_frac, shrink;
+};
+
+typedef struct ww_plan ww_plan;
+
+ww_status ww_plan_create(const struct ww_plan_problem *problem, ww_plan **out, struct ww_error *err) WW_MUST_CHECK;
+void ww_plan_destroy(ww_plan *plan);
+const struct ww_plan_share *ww_plan_shares(const ww_plan *plan); /* one per job */
+const struct ww_plan_row *ww_plan_rows(const ww_plan *plan);     /* n_rows + 1; the last is the budget */
+struct ww_plan_total ww_plan_total(const ww_plan *plan);
+
 #endif

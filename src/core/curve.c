@@ -242,8 +242,24 @@ static void quadratic_uncertainty(const struct split *s, double noise, struct ww
 	out->cov_ab = -ab / determinant;
 }
 
-static ww_status measure(const struct pooled *p, size_t n, const struct ww_pfi *pfi, struct ww_curve *out,
-                         struct ww_error *err)
+/* From draws to caps: cuts of the cap below the lowest cap that does not bind. */
+static void count_in_caps(const struct pooled *p, struct split *s)
+{
+	s->p0_w = p[s->n_baseline - 1].cap_w;
+	for (size_t i = 0; i < s->n_slope; i++)
+		s->cut[i] = 1 - p[s->at[i]].cap_w / s->p0_w;
+}
+
+static double deepest_cut(const struct split *s)
+{
+	double deepest = 0;
+	for (size_t i = 0; i < s->n_slope; i++)
+		deepest = fmax(deepest, s->cut[i]);
+	return deepest;
+}
+
+static ww_status measure(const struct pooled *p, size_t n, enum ww_account account, const struct ww_pfi *pfi,
+                         struct ww_curve *out, struct ww_error *err)
 {
 	struct split split = {0};
 	struct loss_hull hull = {0};
@@ -251,9 +267,11 @@ static ww_status measure(const struct pooled *p, size_t n, const struct ww_pfi *
 	if (status)
 		return status;
 	split_sweep(p, n, &split);
+	if (account == WW_ACCOUNT_CAP)
+		count_in_caps(p, &split);
 	status = hull_create(&split, &hull, err);
 	if (!status) {
-		*out = (struct ww_curve){.p0_w = split.p0_w, .t0_tps = split.t0, .max_cut_frac = pfi->max_cut_frac,
+		*out = (struct ww_curve){.p0_w = split.p0_w, .t0_tps = split.t0, .max_cut_frac = deepest_cut(&split),
 		                         .flags = pfi->flags, .status = pfi->status};
 		measured_knots(&hull, out);
 		quadratic_uncertainty(&split, pfi->noise_frac, out);
@@ -263,8 +281,13 @@ static ww_status measure(const struct pooled *p, size_t n, const struct ww_pfi *
 	return status;
 }
 
+const char *ww_account_name(enum ww_account account)
+{
+	return account == WW_ACCOUNT_CAP ? "cap" : "draw";
+}
+
 ww_status ww_curve_measure(const struct ww_point *points, size_t n, const struct ww_pfi_options *options,
-                           struct ww_curve *out, struct ww_error *err)
+                           enum ww_account account, struct ww_curve *out, struct ww_error *err)
 {
 	struct ww_pfi_options no_interval = *options;
 	struct ww_pfi pfi;
@@ -280,7 +303,7 @@ ww_status ww_curve_measure(const struct ww_point *points, size_t n, const struct
 		return ww_fail(err, WW_ERR_NOMEM, "out of memory");
 	status = pool_points(points, n, options->cap_lo_w, options->cap_hi_w, pooled, &n_pooled, err);
 	if (!status)
-		status = measure(pooled, n_pooled, &pfi, out, err);
+		status = measure(pooled, n_pooled, account, &pfi, out, err);
 	free(pooled);
 	return status;
 }
