@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Caps descending; equal caps by value, so that sums do not depend on the order of the input. */
 static int by_cap(const void *a, const void *b)
@@ -12,7 +13,9 @@ static int by_cap(const void *a, const void *b)
 		return p->cap_w > q->cap_w ? -1 : 1;
 	if (p->power_w != q->power_w)
 		return p->power_w > q->power_w ? -1 : 1;
-	return (p->throughput < q->throughput) - (p->throughput > q->throughput);
+	if (p->throughput != q->throughput)
+		return p->throughput > q->throughput ? -1 : 1;
+	return memcmp(p, q, sizeof *p); /* errors and reasons differ */
 }
 
 static bool is_positive(double v)
