@@ -278,6 +278,7 @@ static ww_status build_jobs(ww_compare *c, const struct ww_compare_job *jobs, si
 		if (status || !takes_part || duplicate_of[i] != i)
 			continue;
 		c->jobs[c->n].name = jobs[i].name;
+		noise = cautious_noise(jobs[i].points, jobs[i].n, noise, options->noise_frac);
 		status = build_job(&c->jobs[c->n++], sweeps[i].p, sweeps[i].n, noise, options, err);
 	}
 	free(duplicate_of);

@@ -23,6 +23,13 @@ struct pooled {
 ww_status pool_points(const struct ww_point *points, size_t n, double lo, double hi, struct pooled *out, size_t *n_out,
                       struct ww_error *err);
 
+/*
+ * The least relative error of throughput that a curve to act on may be trusted with: the known one, but never less than
+ * `assumed` (repetitions made in one go do not show the drift between runs), nor than what the rounding of the numbers
+ * hides (values that are all multiples of a power of ten).
+ */
+double cautious_noise(const struct ww_point *p, size_t n, double known, double assumed);
+
 /* ---- pfi.c: a sweep split into baseline and slope points --------------------------------------------------------- */
 
 struct split {

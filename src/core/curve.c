@@ -258,7 +258,8 @@ static double deepest_cut(const struct split *s)
 	return deepest;
 }
 
-static ww_status measure(const struct pooled *p, size_t n, enum ww_account account, const struct ww_pfi *pfi,
+/* `noise` is the error the curve is trusted with. */
+static ww_status measure(const struct pooled *p, size_t n, enum ww_account account, double noise,
                          struct ww_curve *out, struct ww_error *err)
 {
 	struct split split = {0};
@@ -271,10 +272,9 @@ static ww_status measure(const struct pooled *p, size_t n, enum ww_account accou
 		count_in_caps(p, &split);
 	status = hull_create(&split, &hull, err);
 	if (!status) {
-		*out = (struct ww_curve){.p0_w = split.p0_w, .t0_tps = split.t0, .max_cut_frac = deepest_cut(&split),
-		                         .flags = pfi->flags, .status = pfi->status};
+		*out = (struct ww_curve){.p0_w = split.p0_w, .t0_tps = split.t0, .max_cut_frac = deepest_cut(&split)};
 		measured_knots(&hull, out);
-		quadratic_uncertainty(&split, pfi->noise_frac, out);
+		quadratic_uncertainty(&split, noise, out);
 	}
 	hull_finish(&hull);
 	split_finish(&split);
@@ -302,8 +302,13 @@ ww_status ww_curve_measure(const struct ww_point *points, size_t n, const struct
 	if (!pooled)
 		return ww_fail(err, WW_ERR_NOMEM, "out of memory");
 	status = pool_points(points, n, options->cap_lo_w, options->cap_hi_w, pooled, &n_pooled, err);
+	double noise = cautious_noise(points, n, pfi.noise_frac, options->noise_frac);
 	if (!status)
-		status = measure(pooled, n_pooled, account, &pfi, out, err);
+		status = measure(pooled, n_pooled, account, noise, out, err);
+	if (!status) {
+		out->flags = pfi.flags;
+		out->status = pfi.status;
+	}
 	free(pooled);
 	return status;
 }
