@@ -1,0 +1,799 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One budget divided among jobs: two jobs by hand, then what must hold for any seeded random fleet. */
+#include "assert_near.h"
+#include "core/core.h"
+
+#include <string.h>
+
+#define MOST 40
+
+/* A fleet, its budget, and what the allocator made of it. */
+struct fleet {
+	size_t n;
+	double budget_w;
+	struct ww_alloc_job job[MOST];
+	struct ww_curve curve[MOST];
+};
+
+struct answer {
+	struct ww_alloc_summary summary;
+	struct ww_alloc_share share[MOST];
+	struct ww_alloc_row_result budget;
+};
+
+/* ---- The interface, in one place ------------------------------------------------------------------------------------- */
+
+static ww_alloc *create(void)
+{
+	ww_alloc *out = NULL;
+	struct ww_error err;
+	assert_int_equal(ww_alloc_create(&out, &err), WW_OK);
+	return out;
+}
+
+static ww_status set(ww_alloc *a, const struct fleet *f, struct ww_error *err)
+{
+	struct ww_alloc_problem problem = {.jobs = f->job, .n_jobs = f->n, .budget_w = f->budget_w};
+	return ww_alloc_set(a, &problem, err);
+}
+
+static void run(ww_alloc *a)
+{
+	(void)ww_alloc_run(a, 200);
+}
+
+static struct answer answer_of(const ww_alloc *a, size_t n)
+{
+	struct answer out = {.summary = ww_alloc_result(a), .budget = ww_alloc_rows(a)[0]};
+	memcpy(out.share, ww_alloc_shares(a), n * sizeof out.share[0]);
+	return out;
+}
+
+/* ---- Helpers --------------------------------------------------------------------------------------------------------- */
+
+static struct answer solve(const struct fleet *f)
+{
+	struct ww_error err = {WW_OK, ""};
+	ww_alloc *a = create();
+	assert_int_equal(set(a, f, &err), WW_OK);
+	run(a);
+	struct answer out = answer_of(a, f->n);
+	ww_alloc_destroy(a);
+	return out;
+}
+
+static double job_watts(const struct ww_alloc_job *j)
+{
+	return j->gpus * j->curve->p0_w;
+}
+
+static double baseline_w(const struct fleet *f)
+{
+	double sum = 0;
+	for (size_t i = 0; i < f->n; i++)
+		sum += job_watts(&f->job[i]);
+	return sum;
+}
+
+static double drawn_w(const struct fleet *f, const struct answer *a)
+{
+	double sum = 0;
+	for (size_t i = 0; i < f->n; i++)
+		sum += job_watts(&f->job[i]) * (1 - a->share[i].cut_frac);
+	return sum;
+}
+
+/* Weighted relative throughput that the jobs' own curves predict. */
+static double value(const struct fleet *f, const struct answer *a)
+{
+	double sum = 0;
+	for (size_t i = 0; i < f->n; i++)
+		sum += f->job[i].weight * (1 - ww_curve_loss(f->job[i].curve, a->share[i].cut_frac));
+	return sum;
+}
+
+/* loss = a d + b d^2, known exactly. */
+static struct ww_curve quadratic(double p0_w, double a, double b, double deepest)
+{
+	return (struct ww_curve){
+		.p0_w = p0_w, .t0_tps = 1000, .max_cut_frac = deepest, .n = 2, .k = {{0, 0, a}, {1, a + b, a + 2 * b}}};
+}
+
+static void add(struct fleet *f, struct ww_curve curve)
+{
+	size_t i = f->n++;
+	f->curve[i] = curve;
+	f->job[i] = (struct ww_alloc_job){.id = 100 - i, .gpus = 1, .weight = 1};
+	for (size_t k = 0; k < f->n; k++)
+		f->job[k].curve = &f->curve[k];
+}
+
+/* The deepest cut that floor and lowest draw allow, by bisection on the loss. */
+static double reach_of(const struct ww_alloc_job *j)
+{
+	double lo = 0, hi = fmax(0, 1 - j->min_w / j->curve->p0_w);
+	if (ww_curve_loss(j->curve, hi) <= 1 - j->floor_frac)
+		return hi;
+	for (int i = 0; i < 200; i++) {
+		double mid = (lo + hi) / 2;
+		if (ww_curve_loss(j->curve, mid) <= 1 - j->floor_frac)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* Random jobs with power laws of known or unknown exponent, GPU counts, weights, floors and lowest draws; cut is of the
+ * sum of what they draw. `exact` curves have no uncertainty. */
+static void random_fleet(struct ww_rng *rng, struct fleet *f, double cut, bool exact)
+{
+	*f = (struct fleet){0};
+	size_t n = 1 + ww_rng_below(rng, MOST);
+	for (size_t i = 0; i < n; i++) {
+		double l30 = 0.3 * ww_rng_uniform(rng), k = 1.2 + 2 * ww_rng_uniform(rng);
+		struct ww_fit_point p[2] = {{0.15, l30 * pow(0.5, k)}, {0.35, l30 * pow(0.35 / 0.3, k)}};
+		struct ww_curve c;
+		struct ww_error err;
+		assert_int_equal(ww_curve_fit(p, 2, 0.01, 200 + 500 * ww_rng_uniform(rng), 1000, &c, &err), WW_OK);
+		if (exact)
+			c.var_a = c.var_b = c.cov_ab = 0;
+		add(f, c);
+		f->job[i].gpus = 1 + ww_rng_below(rng, 64);
+		f->job[i].weight = 0.5 + 2 * ww_rng_uniform(rng);
+		f->job[i].min_w = ww_rng_below(rng, 2) ? c.p0_w * 0.4 * ww_rng_uniform(rng) : 0;
+		f->job[i].floor_frac = (const double[]){0, 0, 0.5, 0.75, 0.9}[ww_rng_below(rng, 5)];
+	}
+	f->budget_w = (1 - cut) * baseline_w(f);
+}
+
+/* ---- By hand --------------------------------------------------------------------------------------------------------- */
+
+/* d^2 and 3 d^2 on 100 W each, 40 W to take: 2 d1 = 6 d2 and d1 + d2 = 0.4. */
+static void two_jobs_share_by_their_marginals(void **state)
+{
+	struct fleet f = {0};
+	(void)state;
+	add(&f, quadratic(100, 0, 1, 0.9));
+	add(&f, quadratic(100, 0, 3, 0.9));
+	f.budget_w = 160;
+	struct answer a = solve(&f);
+	assert_int_equal(a.summary.outcome, WW_OUTCOME_OPTIMAL);
+	assert_near(a.share[0].cut_frac, 0.3, 1e-9);
+	assert_near(a.share[1].cut_frac, 0.1, 1e-9);
+	assert_near(a.share[0].equal_cut_frac, 0.2, 1e-9);
+	assert_near(a.share[0].trust, 1, 0);
+	assert_near(a.summary.shrink, 1, 0);
+	f.job[1].weight = 1.0 / 3; /* now both are the same per watt */
+	a = solve(&f);
+	assert_near(a.share[0].cut_frac, 0.2, 1e-9);
+	assert_near(a.share[1].cut_frac, 0.2, 1e-9);
+}
+
+/* 2 d1/100 = 2 d2/300 and 100 d1 + 300 d2 = 100: the dear watts of the small job are spared. */
+static void watts_of_large_jobs_are_cheaper(void **state)
+{
+	struct fleet f = {0};
+	(void)state;
+	add(&f, quadratic(100, 0, 1, 0.9));
+	add(&f, quadratic(100, 0, 1, 0.9));
+	f.job[1].gpus = 3;
+	f.budget_w = 300;
+	struct answer a = solve(&f);
+	assert_near(a.share[0].cut_frac, 0.1, 1e-9);
+	assert_near(a.share[1].cut_frac, 0.3, 1e-9);
+	assert_near(a.share[0].equal_cut_frac, 0.25, 1e-9);
+	assert_near(a.share[1].equal_cut_frac, 0.25, 1e-9);
+}
+
+/* d1 = 0.3 would be best, but only 0.25 was ever measured; the rest falls on the other. */
+static void no_job_leaves_its_box(void **state)
+{
+	struct fleet f = {0};
+	(void)state;
+	add(&f, quadratic(100, 0, 1, 0.25));
+	add(&f, quadratic(100, 0, 3, 0.25));
+	f.budget_w = 160;
+	struct answer a = solve(&f);
+	assert_near(a.share[0].box_cut_frac, 0.25, 0);
+	assert_near(a.share[0].cut_frac, 0.25, 1e-9);
+	assert_near(a.share[1].cut_frac, 0.15, 1e-9);
+	f.budget_w = 120; /* the equal cut of 0.4 is deeper than anything measured: that is the box */
+	a = solve(&f);
+	assert_near(a.share[0].box_cut_frac, 0.4, 1e-9);
+	assert_near(a.share[0].cut_frac, 0.4, 1e-9);
+}
+
+/* A floor of 0.96 on d^2 ends at d = 0.2, a lowest draw of 90 W at 0.1. */
+static void floors_and_lowest_draws_end_a_cut(void **state)
+{
+	struct fleet f = {0};
+	(void)state;
+	add(&f, quadratic(100, 0, 1, 0.9));
+	add(&f, quadratic(100, 0, 1, 0.9));
+	add(&f, quadratic(100, 0, 1, 0.9));
+	f.job[0].floor_frac = 0.96;
+	f.job[1].min_w = 90;
+	f.budget_w = 300 - 75;
+	struct answer a = solve(&f);
+	assert_near(a.share[0].cut_frac, 0.2, 1e-9);
+	assert_near(a.share[1].cut_frac, 0.1, 1e-9);
+	assert_near(a.share[2].cut_frac, 0.45, 1e-9);
+	assert_near(a.share[0].equal_cut_frac, 0.2, 1e-9);
+	assert_near(a.share[1].equal_cut_frac, 0.1, 1e-9);
+	assert_near(a.share[2].equal_cut_frac, 0.45, 1e-9);
+	f.job[0].floor_frac = 1;
+	f.budget_w = 300 - 50;
+	a = solve(&f);
+	assert_near(a.share[0].cut_frac, 0, 0);
+	assert_near(a.share[2].cut_frac, 0.4, 1e-9);
+}
+
+/* Floor 0.96 on d^2 leaves 20 W, lowest draws leave 120 W: 10 W of 150 W are missing, and the floor gives way for them. */
+static void an_unreachable_budget_tells_the_watts(void **state)
+{
+	struct fleet f = {0};
+	(void)state;
+	add(&f, quadratic(100, 0, 1, 0.9));
+	add(&f, quadratic(200, 0, 1, 0.3));
+	f.job[0].floor_frac = 0.96;
+	f.job[1].min_w = 80;
+	f.budget_w = 150;
+	struct answer a = solve(&f);
+	assert_int_equal(a.summary.outcome, WW_OUTCOME_INFEASIBLE);
+	assert_near(a.budget.missing_w, 10, 1e-9);
+	assert_near(a.budget.over_w, 0, 0);
+	assert_near(a.share[0].cut_frac, 0.3, 1e-9);
+	assert_near(a.share[1].cut_frac, 0.6, 1e-9);
+	assert_near(a.share[0].floor_frac, 1 - 0.09, 1e-9);
+	f.budget_w = 160; /* just reached */
+	a = solve(&f);
+	assert_int_equal(a.summary.outcome, WW_OUTCOME_OPTIMAL);
+	assert_near(a.budget.missing_w, 0, 0);
+	assert_near(drawn_w(&f, &a), 160, 1e-7);
+	f.job[0].min_w = 70; /* 30 W and 120 W: 60 W are missing, 50 W whatever gives way */
+	f.budget_w = 100;
+	a = solve(&f);
+	assert_near(a.budget.missing_w, 60, 1e-9);
+	assert_near(a.budget.over_w, 50, 1e-9);
+	assert_near(a.share[0].cut_frac, 0.3, 1e-9);
+	assert_near(a.share[1].cut_frac, 0.6, 1e-9);
+}
+
+static void a_slack_budget_changes_nothing(void **state)
+{
+	struct fleet f = {0};
+	(void)state;
+	add(&f, quadratic(100, 0, 1, 0.9));
+	for (int i = 0; i < 2; i++) {
+		f.budget_w = 100 + 50 * i;
+		struct answer a = solve(&f);
+		assert_int_equal(a.summary.outcome, WW_OUTCOME_UNCHANGED);
+		assert_near(a.share[0].cut_frac, 0, 0);
+		assert_near(a.budget.missing_w, 0, 0);
+	}
+	assert_string_equal(ww_outcome_name(WW_OUTCOME_OPTIMAL), "optimal");
+	assert_string_equal(ww_outcome_name(WW_OUTCOME_INFEASIBLE), "infeasible");
+	assert_string_equal(ww_outcome_name(WW_OUTCOME_UNCHANGED), "unchanged");
+}
+
+static void no_jobs_need_no_watts(void **state)
+{
+	struct fleet f = {.budget_w = 10};
+	(void)state;
+	struct answer a = solve(&f);
+	assert_int_equal(a.summary.outcome, WW_OUTCOME_UNCHANGED);
+}
+
+/* After set and before run the shares are the equal cut. */
+static void set_alone_is_the_equal_cut(void **state)
+{
+	struct fleet f = {0};
+	struct ww_error err;
+	(void)state;
+	add(&f, quadratic(100, 0, 1, 0.9));
+	add(&f, quadratic(100, 0, 3, 0.9));
+	f.budget_w = 160;
+	ww_alloc *alloc = create();
+	assert_int_equal(set(alloc, &f, &err), WW_OK);
+	struct answer a = answer_of(alloc, 2);
+	assert_near(a.share[0].cut_frac, 0.2, 1e-9);
+	assert_near(a.share[1].cut_frac, 0.2, 1e-9);
+	ww_alloc_destroy(alloc);
+	ww_alloc_destroy(NULL);
+}
+
+/* ---- Any fleet ------------------------------------------------------------------------------------------------------- */
+
+static const double cuts[] = {0.02, 0.1, 0.2, 0.3, 0.45, 0.7};
+
+static void check_shares(const struct fleet *f, const struct answer *a)
+{
+	bool kept = a->summary.outcome != WW_OUTCOME_INFEASIBLE;
+	for (size_t i = 0; i < f->n; i++) {
+		const struct ww_alloc_share *s = &a->share[i];
+		const struct ww_alloc_job *j = &f->job[i];
+		double reach = reach_of(j), loss = ww_curve_loss(j->curve, s->cut_frac);
+		assert_true(isfinite(s->cut_frac) && s->cut_frac >= 0);
+		assert_true(s->cut_frac <= s->box_cut_frac * (1 + 1e-12));
+		assert_true(s->trust >= 0 && s->trust <= 1);
+		assert_near(s->throughput_frac, 1 - loss, 1e-12 * (1 + loss));
+		assert_true(j->curve->p0_w * (1 - s->cut_frac) >= fmin(j->min_w, j->curve->p0_w) - 1e-9);
+		assert_true(1 - loss >= s->floor_frac - 1e-9 * (1 + loss));
+		assert_true(s->floor_frac <= j->floor_frac);
+		if (!kept)
+			continue;
+		assert_true(s->floor_frac >= j->floor_frac - 1e-9 * (1 + ww_curve_slope(j->curve, reach)));
+		assert_true(s->cut_frac <= reach + 1e-9);
+		assert_near(s->box_cut_frac, fmin(reach, fmax(f->curve[i].max_cut_frac, s->equal_cut_frac)), 1e-9);
+	}
+}
+
+/* The equal cut solved by sorting the reaches: below the k-th, k jobs are at their end and the others at x. */
+static double equal_cut(const struct fleet *f, double need_w)
+{
+	double done = 0, x = 0;
+	for (;;) {
+		double watts = 0, next = INFINITY;
+		for (size_t i = 0; i < f->n; i++)
+			if (reach_of(&f->job[i]) > x) {
+				watts += job_watts(&f->job[i]);
+				next = fmin(next, reach_of(&f->job[i]));
+			}
+		if (watts <= 0)
+			return x;
+		if (done + watts * (next - x) >= need_w)
+			return x + (need_w - done) / watts;
+		done += watts * (next - x);
+		x = next;
+	}
+}
+
+static void check_equal(const struct fleet *f, const struct answer *a)
+{
+	double x = equal_cut(f, baseline_w(f) - f->budget_w);
+	for (size_t i = 0; i < f->n; i++)
+		assert_near(a->share[i].equal_cut_frac, fmin(x, reach_of(&f->job[i])), 1e-8);
+}
+
+/* Watts that cannot be cut: with all floors kept, or with every job at its lowest draw. */
+static double out_of_reach(const struct fleet *f, bool floors)
+{
+	double w = baseline_w(f) - f->budget_w;
+	for (size_t i = 0; i < f->n; i++) {
+		struct ww_alloc_job j = f->job[i];
+		j.floor_frac = floors ? j.floor_frac : -INFINITY;
+		w -= job_watts(&j) * reach_of(&j);
+	}
+	return fmax(0, w);
+}
+
+static void the_budget_is_kept_to_the_watt(void **state)
+{
+	struct ww_rng rng;
+	int seen[3] = {0};
+	(void)state;
+	ww_rng_seed(&rng, 1);
+	for (int i = 0; i < 600; i++) {
+		struct fleet f;
+		random_fleet(&rng, &f, cuts[i % 6], i & 1);
+		struct answer a = solve(&f);
+		seen[a.summary.outcome]++;
+		check_shares(&f, &a);
+		assert_near(a.budget.missing_w, out_of_reach(&f, true), 1e-6);
+		assert_near(a.budget.over_w, out_of_reach(&f, false), 1e-6);
+		assert_near_rel(drawn_w(&f, &a), f.budget_w + a.budget.over_w, 1e-9);
+		assert_true(drawn_w(&f, &a) <= (f.budget_w + a.budget.over_w) * (1 + 1e-12));
+		assert_near_rel(a.budget.power_w, drawn_w(&f, &a), 1e-12);
+		if (a.summary.outcome == WW_OUTCOME_OPTIMAL)
+			check_equal(&f, &a);
+		assert_int_equal(a.summary.outcome == WW_OUTCOME_INFEASIBLE, out_of_reach(&f, true) > 1e-6);
+	}
+	assert_true(seen[WW_OUTCOME_OPTIMAL] > 300 && seen[WW_OUTCOME_INFEASIBLE] > 30);
+}
+
+/* With trust 1: the same marginal loss per watt for all inside their box, a lower one at the box, a higher one uncut. */
+static void exact_curves_share_one_price(void **state)
+{
+	struct ww_rng rng;
+	int inside = 0, at_box = 0;
+	(void)state;
+	ww_rng_seed(&rng, 2);
+	for (int i = 0; i < 300; i++) {
+		struct fleet f;
+		random_fleet(&rng, &f, cuts[i % 5], true);
+		struct answer a = solve(&f);
+		if (a.summary.outcome != WW_OUTCOME_OPTIMAL || f.n < 2)
+			continue;
+		assert_near(a.summary.shrink, 1, 1e-12);
+		for (size_t k = 0; k < f.n; k++) {
+			double d = a.share[k].cut_frac;
+			double rate = f.job[k].weight * ww_curve_slope(f.job[k].curve, d) / job_watts(&f.job[k]);
+			assert_near(a.share[k].trust, 1, 0);
+			if (d >= a.share[k].box_cut_frac - 1e-9) {
+				at_box++;
+				assert_true(rate <= a.budget.price * (1 + 1e-6));
+			} else {
+				inside += d > 0;
+				assert_true(rate >= a.budget.price * (1 - 1e-6));
+				assert_true(d == 0 || rate <= a.budget.price * (1 + 1e-6));
+			}
+		}
+	}
+	assert_true(inside > 1000 && at_box > 200);
+}
+
+/* No exchange of watts between two jobs gains anything: the same as one price, but without trusting the price. */
+static void no_exchange_of_watts_gains(void **state)
+{
+	struct ww_rng rng;
+	(void)state;
+	ww_rng_seed(&rng, 3);
+	for (int i = 0; i < 200; i++) {
+		struct fleet f;
+		random_fleet(&rng, &f, cuts[1 + i % 4], true);
+		struct answer best = solve(&f);
+		if (best.summary.outcome != WW_OUTCOME_OPTIMAL)
+			continue;
+		for (int k = 0; k < 50; k++) {
+			size_t from = ww_rng_below(&rng, (uint32_t)f.n), to = ww_rng_below(&rng, (uint32_t)f.n);
+			double watts = baseline_w(&f) * 0.01 * ww_rng_uniform(&rng);
+			struct answer other = best;
+			other.share[from].cut_frac -= watts / job_watts(&f.job[from]);
+			other.share[to].cut_frac += watts / job_watts(&f.job[to]);
+			if (from == to || other.share[from].cut_frac < 0 ||
+			    other.share[to].cut_frac > other.share[to].box_cut_frac)
+				continue;
+			assert_true(value(&f, &other) <= value(&f, &best) + 1e-9);
+		}
+	}
+}
+
+/* With exact curves the division is never worse than the equal cut, with uncertain ones not on the curves' own word. */
+static void never_worse_than_equal(void **state)
+{
+	struct ww_rng rng;
+	(void)state;
+	ww_rng_seed(&rng, 4);
+	for (int i = 0; i < 400; i++) {
+		struct fleet f;
+		random_fleet(&rng, &f, cuts[i % 6], i & 1);
+		struct answer a = solve(&f), equal = a;
+		for (size_t k = 0; k < f.n; k++)
+			equal.share[k].cut_frac = a.share[k].equal_cut_frac;
+		assert_true(value(&f, &a) >= value(&f, &equal) - 1e-9);
+	}
+}
+
+static void more_budget_never_costs(void **state)
+{
+	struct ww_rng rng;
+	(void)state;
+	ww_rng_seed(&rng, 5);
+	for (int i = 0; i < 100; i++) {
+		struct fleet f;
+		random_fleet(&rng, &f, 0.6, i & 1);
+		double last = -INFINITY, whole = baseline_w(&f);
+		for (int step = 0; step <= 30; step++) {
+			f.budget_w = whole * (0.4 + 0.02 * step);
+			struct answer a = solve(&f);
+			assert_true(value(&f, &a) >= last - 1e-9);
+			last = value(&f, &a);
+		}
+	}
+}
+
+/* ---- What may not matter --------------------------------------------------------------------------------------------- */
+
+static void the_order_of_jobs_is_irrelevant(void **state)
+{
+	struct ww_rng rng;
+	(void)state;
+	ww_rng_seed(&rng, 6);
+	for (int i = 0; i < 200; i++) {
+		struct fleet f, g;
+		size_t order[MOST];
+		random_fleet(&rng, &f, cuts[i % 6], i & 1);
+		for (size_t k = 0; k < f.n; k++)
+			order[k] = k;
+		for (size_t k = f.n; k > 1; k--) {
+			size_t other = ww_rng_below(&rng, (uint32_t)k), swap = order[k - 1];
+			order[k - 1] = order[other];
+			order[other] = swap;
+		}
+		g = f;
+		for (size_t k = 0; k < f.n; k++)
+			g.job[k] = f.job[order[k]];
+		struct answer a = solve(&f), b = solve(&g);
+		for (size_t k = 0; k < f.n; k++)
+			assert_memory_equal(&b.share[k], &a.share[order[k]], sizeof a.share[0]);
+		assert_int_equal(a.summary.outcome, b.summary.outcome);
+		assert_near(a.budget.price, b.budget.price, 0);
+		assert_near(a.budget.missing_w, b.budget.missing_w, 0);
+	}
+}
+
+static void scaling_watts_weights_or_tokens_leaves_the_cuts(void **state)
+{
+	struct ww_rng rng;
+	(void)state;
+	ww_rng_seed(&rng, 7);
+	for (int i = 0; i < 200; i++) {
+		struct fleet f, g;
+		random_fleet(&rng, &f, cuts[i % 5], i & 1);
+		struct answer a = solve(&f);
+		for (int what = 0; what < 3; what++) {
+			g = f;
+			for (size_t k = 0; k < f.n; k++) {
+				g.job[k].curve = &g.curve[k];
+				g.curve[k].p0_w *= what == 0 ? 1000 : 1;
+				g.job[k].min_w *= what == 0 ? 1000 : 1;
+				g.job[k].weight *= what == 1 ? 1e-3 : 1;
+				g.curve[k].t0_tps *= what == 2 ? 1e6 : 1;
+			}
+			g.budget_w *= what == 0 ? 1000 : 1;
+			struct answer b = solve(&g);
+			for (size_t k = 0; k < f.n; k++)
+				assert_near(b.share[k].cut_frac, a.share[k].cut_frac, 1e-7);
+		}
+	}
+}
+
+static void equal_jobs_get_equal_cuts(void **state)
+{
+	struct ww_rng rng;
+	(void)state;
+	ww_rng_seed(&rng, 8);
+	for (int i = 0; i < 200; i++) {
+		struct fleet f;
+		random_fleet(&rng, &f, cuts[i % 5], i & 1);
+		for (size_t k = 1; k < f.n; k += 2) {
+			f.curve[k] = f.curve[k - 1];
+			f.job[k] = f.job[k - 1];
+			f.job[k].id = 1000 + k;
+			f.job[k].curve = &f.curve[k];
+		}
+		f.budget_w = (1 - cuts[i % 5]) * baseline_w(&f);
+		struct answer a = solve(&f);
+		for (size_t k = 1; k < f.n; k += 2)
+			assert_memory_equal(&a.share[k], &a.share[k - 1], sizeof a.share[0]);
+	}
+}
+
+static void an_allocator_can_be_used_again(void **state)
+{
+	struct ww_rng rng;
+	struct ww_error err;
+	ww_alloc *alloc = create();
+	(void)state;
+	ww_rng_seed(&rng, 9);
+	for (int i = 0; i < 100; i++) {
+		struct fleet f;
+		random_fleet(&rng, &f, cuts[i % 6], i & 1);
+		struct answer fresh = solve(&f);
+		assert_int_equal(set(alloc, &f, &err), WW_OK);
+		run(alloc);
+		struct answer used = answer_of(alloc, f.n);
+		for (size_t k = 0; k < f.n;
+		     k++) /* its prices start from the last problem's: the same to the gap, not the bit */
+			assert_near(used.share[k].cut_frac, fresh.share[k].cut_frac, 1e-4);
+		assert_near_rel(value(&f, &used), value(&f, &fresh), 1e-8);
+	}
+	ww_alloc_destroy(alloc);
+}
+
+/* ---- Trust ----------------------------------------------------------------------------------------------------------- */
+
+static void trust_falls_with_variance(void **state)
+{
+	double last = 2;
+	(void)state;
+	for (double var = 0; var < 1e6; var = var * 10 + 1e-6) {
+		struct fleet f = {0};
+		add(&f, quadratic(100, 0, 1, 0.9));
+		add(&f, quadratic(100, 0, 3, 0.9));
+		add(&f, quadratic(100, 0, 2, 0.9));
+		f.curve[0].var_a = f.curve[1].var_a = f.curve[2].var_a = var;
+		f.budget_w = 240;
+		struct answer a = solve(&f);
+		if (var == 0)
+			assert_near(a.share[0].trust, 1, 0);
+		assert_true(a.share[0].trust < last);
+		assert_near(a.summary.shrink, (a.share[0].trust + a.share[1].trust + a.share[2].trust) / 3, 1e-12);
+		assert_near(drawn_w(&f, &a), 240, 1e-7);
+		assert_true(a.share[0].cut_frac >= a.share[2].cut_frac && a.share[2].cut_frac >= a.share[1].cut_frac);
+		last = a.share[0].trust;
+		if (var > 1e5) /* nothing is known: the equal cut */
+			for (int k = 0; k < 3; k++)
+				assert_near(a.share[k].cut_frac, 0.2, 1e-4);
+	}
+}
+
+/* The uncertain one of two opposite jobs moves less than the same job known exactly. */
+static void only_the_uncertain_job_is_held_back(void **state)
+{
+	struct fleet f = {0};
+	(void)state;
+	add(&f, quadratic(100, 0, 1, 0.9));
+	add(&f, quadratic(100, 0, 3, 0.9));
+	f.curve[1].var_a = 0.5;
+	f.budget_w = 160;
+	struct answer a = solve(&f);
+	assert_near(a.share[0].trust, 1, 0);
+	assert_true(a.share[1].trust < 0.9);
+	assert_true(a.share[0].cut_frac < 0.3 - 1e-4 && a.share[0].cut_frac > 0.2);
+}
+
+/* ---- Degenerate curves ----------------------------------------------------------------------------------------------- */
+
+static struct ww_curve odd_curve(struct ww_rng *rng)
+{
+	static const double firsts[] = {0, 0, 1e-9, 0.5, 100}, bends[] = {1e-6, 1e-3, 1, 1e6};
+	static const double vars[] = {0, 1e-30, 1e-6, 1, 1e12}, depths[] = {0.001, 0.2, 0.5, 1};
+	struct ww_curve c = quadratic(1 + 1000 * ww_rng_uniform(rng), firsts[ww_rng_below(rng, 5)],
+	                              bends[ww_rng_below(rng, 4)], depths[ww_rng_below(rng, 4)]);
+	if (ww_rng_below(rng, 2)) { /* flat, then a wall */
+		double wall = 0.05 + 0.5 * ww_rng_uniform(rng), slope = c.k[0].slope;
+		c.n = 3;
+		c.k[1] = (struct ww_knot){wall, wall * (slope + 5e-7), slope + 1e-6};
+		c.k[2] = (struct ww_knot){1, 0, slope + 1000};
+		c.k[2].loss_frac = c.k[1].loss_frac + (1 - wall) * (c.k[1].slope + c.k[2].slope) / 2;
+	}
+	c.var_a = vars[ww_rng_below(rng, 5)];
+	c.var_b = vars[ww_rng_below(rng, 5)];
+	return c;
+}
+
+static void odd_curves_are_divided_too(void **state)
+{
+	struct ww_rng rng;
+	(void)state;
+	ww_rng_seed(&rng, 10);
+	for (int i = 0; i < 1000; i++) {
+		struct fleet f = {0};
+		size_t n = 1 + ww_rng_below(&rng, 12);
+		for (size_t k = 0; k < n; k++) {
+			add(&f, odd_curve(&rng));
+			f.job[k].weight = (const double[]){1e-6, 1, 1e6}[ww_rng_below(&rng, 3)];
+			f.job[k].min_w = ww_rng_below(&rng, 3) ? 0 : 2000 * ww_rng_uniform(&rng);
+			f.job[k].floor_frac = ww_rng_below(&rng, 3) ? 0 : ww_rng_uniform(&rng);
+		}
+		f.budget_w = baseline_w(&f) * (1 - cuts[i % 6]);
+		struct answer a = solve(&f);
+		check_shares(&f, &a);
+		assert_true(isfinite(a.summary.shrink) && isfinite(a.budget.price) && isfinite(a.budget.missing_w));
+		assert_near_rel(drawn_w(&f, &a), f.budget_w + a.budget.over_w, 1e-9);
+		assert_true(drawn_w(&f, &a) <= (f.budget_w + a.budget.over_w) * (1 + 1e-12));
+	}
+}
+
+/* ---- Mistakes -------------------------------------------------------------------------------------------------------- */
+
+static void assert_refused(const struct fleet *f, ww_status expected, const char *text)
+{
+	struct fleet good = {0};
+	struct ww_error err = {WW_OK, ""};
+	ww_alloc *alloc = create();
+	add(&good, quadratic(100, 0, 1, 0.9));
+	add(&good, quadratic(100, 0, 3, 0.9));
+	good.budget_w = 160;
+	assert_int_equal(set(alloc, &good, &err), WW_OK);
+	run(alloc);
+	struct answer before = answer_of(alloc, 2);
+	assert_int_equal(set(alloc, f, &err), expected);
+	if (!strstr(err.text, text))
+		print_error("\"%s\" does not say \"%s\"\n", err.text, text);
+	assert_non_null(strstr(err.text, text));
+	struct answer after = answer_of(alloc, 2);
+	assert_memory_equal(before.share, after.share, 2 * sizeof before.share[0]);
+	run(alloc);
+	after = answer_of(alloc, 2);
+	assert_near(after.share[0].cut_frac, 0.3, 1e-9);
+	ww_alloc_destroy(alloc);
+}
+
+static void two(struct fleet *f)
+{
+	*f = (struct fleet){.budget_w = 100};
+	add(f, quadratic(100, 0, 1, 0.9));
+	add(f, quadratic(100, 0, 2, 0.9));
+	f->job[1].id = 77;
+}
+
+static void bad_numbers_are_refused(void **state)
+{
+	static const double bad_weight[] = {0, -1, NAN, INFINITY}, bad_floor[] = {-0.1, 1.1, NAN},
+			    bad_min[] = {-1, NAN, INFINITY};
+	static const double bad_budget[] = {-INFINITY, NAN};
+	struct fleet f;
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		two(&f);
+		f.job[1].weight = bad_weight[i];
+		assert_refused(&f, WW_ERR_RANGE, "77");
+	}
+	for (int i = 0; i < 3; i++) {
+		two(&f);
+		f.job[1].floor_frac = bad_floor[i];
+		assert_refused(&f, WW_ERR_RANGE, "77");
+		f.job[1].floor_frac = 0;
+		f.job[1].min_w = bad_min[i];
+		assert_refused(&f, WW_ERR_RANGE, "77");
+	}
+	for (int i = 0; i < 2; i++) {
+		two(&f);
+		f.budget_w = bad_budget[i];
+		assert_refused(&f, WW_ERR_RANGE, "budget");
+	}
+}
+
+static void bad_jobs_are_refused(void **state)
+{
+	struct fleet f;
+	(void)state;
+	two(&f);
+	f.job[1].curve = NULL;
+	assert_refused(&f, WW_ERR_RANGE, "77");
+	f.job[1].curve = &f.curve[1];
+	f.job[1].gpus = 0;
+	assert_refused(&f, WW_ERR_RANGE, "77");
+	f.job[1].gpus = 1;
+	f.job[0].id = 77;
+	assert_refused(&f, WW_ERR_INVALID, "77");
+}
+
+static void bad_curves_are_refused(void **state)
+{
+	struct fleet f;
+	(void)state;
+	two(&f);
+	const struct ww_curve good = f.curve[1];
+	for (int i = 0; i < 7; i++) {
+		f.curve[1] = good;
+		if (i == 0)
+			f.curve[1].n = 1;
+		else if (i == 1)
+			f.curve[1].n = WW_MAX_KNOTS + 1;
+		else if (i == 2)
+			f.curve[1].k[1].slope = f.curve[1].k[0].slope;
+		else if (i == 3)
+			f.curve[1].k[1].cut_frac = 0;
+		else if (i == 4)
+			f.curve[1].k[1].slope = NAN;
+		else if (i == 5)
+			f.curve[1].p0_w = 0;
+		else
+			f.curve[1].k[0].slope = -0.1;
+		assert_refused(&f, WW_ERR_RANGE, "77");
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(two_jobs_share_by_their_marginals),
+		cmocka_unit_test(watts_of_large_jobs_are_cheaper),
+		cmocka_unit_test(no_job_leaves_its_box),
+		cmocka_unit_test(floors_and_lowest_draws_end_a_cut),
+		cmocka_unit_test(an_unreachable_budget_tells_the_watts),
+		cmocka_unit_test(a_slack_budget_changes_nothing),
+		cmocka_unit_test(no_jobs_need_no_watts),
+		cmocka_unit_test(set_alone_is_the_equal_cut),
+		cmocka_unit_test(the_budget_is_kept_to_the_watt),
+		cmocka_unit_test(exact_curves_share_one_price),
+		cmocka_unit_test(no_exchange_of_watts_gains),
+		cmocka_unit_test(never_worse_than_equal),
+		cmocka_unit_test(more_budget_never_costs),
+		cmocka_unit_test(the_order_of_jobs_is_irrelevant),
+		cmocka_unit_test(scaling_watts_weights_or_tokens_leaves_the_cuts),
+		cmocka_unit_test(equal_jobs_get_equal_cuts),
+		cmocka_unit_test(an_allocator_can_be_used_again),
+		cmocka_unit_test(trust_falls_with_variance),
+		cmocka_unit_test(only_the_uncertain_job_is_held_back),
+		cmocka_unit_test(odd_curves_are_divided_too),
+		cmocka_unit_test(bad_numbers_are_refused),
+		cmocka_unit_test(bad_jobs_are_refused),
+		cmocka_unit_test(bad_curves_are_refused),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
