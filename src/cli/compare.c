@@ -34,6 +34,7 @@ static const struct ww_column columns[] = {
 	{"uniform", "cap", WW_RIGHT},
 	{"linear", "PFI", WW_RIGHT},
 	{"propor.", "to PFI", WW_RIGHT},
+	{"by", "use", WW_RIGHT},
 	{"curve", "(wattweir)", WW_RIGHT},
 	{"oracle", "", WW_RIGHT},
 	{"recovered", "%", WW_RIGHT},
@@ -172,6 +173,17 @@ static void print_missing(const struct compare_args *args, const struct report *
 	}
 }
 
+static void print_over(const struct compare_args *args, const struct report *report)
+{
+	char over[WW_TEXT_NUMBER];
+	double most = 0;
+	for (size_t i = 0; i < args->n_cuts; i++)
+		most = fmax(most, report->rows[i].utilisation_over_w);
+	if (most > 0)
+		printf("By use breaks the budget: its caps add up to as much as %s W more.\n",
+		       ww_text_thousands(ceil(most), over));
+}
+
 static void print_report(const struct compare_args *args, const struct report *report)
 {
 	char *name = ww_text_clean(report->file->name, 200);
@@ -183,6 +195,7 @@ static void print_report(const struct compare_args *args, const struct report *r
 	putchar('\n');
 	print_left_out(report);
 	print_missing(args, report);
+	print_over(args, report);
 	ww_story_print(report->rows, args->n_cuts, args->options.n_depths, stdout);
 	ww_table_destroy(table);
 	free(name);
@@ -205,6 +218,7 @@ static void json_row(ww_json *json, const char *file, const struct ww_compare_ro
 	ww_json_number(json, "baseline_w", row->baseline_w);
 	ww_json_number(json, "budget_w", row->budget_w);
 	ww_json_number(json, "missing_w", row->missing_w);
+	ww_json_number(json, "utilisation_over_w", row->utilisation_over_w);
 	ww_json_end(json);
 }
 
@@ -230,6 +244,7 @@ static const struct {
 	{WW_POLICY_ORACLE, 6, "oracle"},         {WW_POLICY_CURVE, 0, "curve (wattweir)"},
 	{WW_POLICY_EQUAL, 1, "equal cut"},       {WW_POLICY_UNIFORM, 2, "uniform cap"},
 	{WW_POLICY_LINEAR_PFI, 3, "linear PFI"}, {WW_POLICY_PFI_PROPORTIONAL, 4, "PFI-proportional"},
+	{WW_POLICY_UTILISATION, 5, "by utilisation"},
 };
 
 static bool write_plot(const struct compare_args *args, const struct report *reports)

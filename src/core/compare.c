@@ -20,7 +20,7 @@ struct ww_compare {
 
 const char *ww_policy_name(enum ww_policy policy)
 {
-	static const char *const names[WW_N_POLICIES] = {"equal", "uniform", "linear_pfi", "pfi_proportional",
+	static const char *const names[WW_N_POLICIES] = {"equal", "uniform", "linear_pfi", "pfi_proportional", "utilisation",
 	                                                 "curve", "oracle", "oracle_box"};
 	return names[policy];
 }
@@ -400,6 +400,8 @@ static void score_rules(ww_compare *c, double need_w, struct ww_compare_row *row
 	row->value[WW_POLICY_LINEAR_PFI] = score(c->jobs, c->n, c->cut);
 	divide_proportional(c->jobs, c->n, need_w, c->cut);
 	row->value[WW_POLICY_PFI_PROPORTIONAL] = score(c->jobs, c->n, c->cut);
+	row->utilisation_over_w = divide_utilisation(c->jobs, c->n, row->budget_w, c->cut);
+	row->value[WW_POLICY_UTILISATION] = score(c->jobs, c->n, c->cut);
 }
 
 static double recovered(const struct ww_compare_row *row, enum ww_policy best)

@@ -39,13 +39,14 @@ enum ww_policy {
 	WW_POLICY_UNIFORM,          /* the same cap in watts for every GPU */
 	WW_POLICY_LINEAR_PFI,       /* highest PFI first, as far down as measured */
 	WW_POLICY_PFI_PROPORTIONAL, /* cut in proportion to PFI */
+	WW_POLICY_UTILISATION,      /* EAR's rule: caps in proportion to utilisation, clamped, the rest not dealt again */
 	WW_POLICY_CURVE,            /* wattweir: one price on shrunk convex curves inside a box */
 	WW_POLICY_ORACLE,           /* the optimum when all true curves are known */
 	WW_POLICY_ORACLE_BOX,       /* the same inside wattweir's box */
 	WW_N_POLICIES
 };
 
-/* "equal", "uniform", "linear_pfi", "pfi_proportional", "curve", "oracle", "oracle_box". Static. */
+/* "equal", "uniform", "linear_pfi", "pfi_proportional", "utilisation", "curve", "oracle", "oracle_box". Static. */
 const char *ww_policy_name(enum ww_policy policy);
 
 struct ww_compare_row {
@@ -55,6 +56,7 @@ struct ww_compare_row {
 	double baseline_w, budget_w; /* sum of P0, and (1 - cut) of it */
 	double missing_w;            /* watts that the deepest measured cuts do not reach; 0 when feasible */
 	double value[WW_N_POLICIES]; /* mean relative throughput kept, 0..1 */
+	double utilisation_over_w;   /* caps of EAR's rule above the budget: it may not keep it */
 	double recovered_frac;       /* (curve - equal) / (oracle - equal); NAN where that gap is < 0.004 */
 	double recovered_box_frac;   /* the same against oracle_box */
 	double shrink;               /* P0-weighted mean trust in the curves: 0 = stay at equal, 1 = full move */

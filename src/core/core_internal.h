@@ -97,6 +97,10 @@ void divide_uniform(const struct sweep_job *jobs, size_t n, double need_w, doubl
 void divide_linear(const struct sweep_job *jobs, size_t n, double need_w, double *cut);
 void divide_proportional(const struct sweep_job *jobs, size_t n, double need_w, double *cut);
 
+/* Caps budget_w * u / sum u, u = draw at the highest cap relative to it, clamped to the measured caps (the rule of EAR's
+ * GPU plug-in). Returns the watts by which the caps exceed the budget. */
+double divide_utilisation(const struct sweep_job *jobs, size_t n, double budget_w, double *cut);
+
 /* Mean relative throughput on the true curves at these cuts. */
 double score(const struct sweep_job *jobs, size_t n, const double *cut);
 

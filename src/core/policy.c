@@ -44,6 +44,28 @@ void divide_uniform(const struct sweep_job *jobs, size_t n, double need_w, doubl
 		cut[i] = 1 - interpolate(jobs[i].cap_w, jobs[i].draw_w, jobs[i].n_caps, cap_w) / jobs[i].p0_w;
 }
 
+/* ---- Caps in proportion to utilisation ------------------------------------------------------------------------------ */
+
+static double utilisation(const struct sweep_job *j)
+{
+	return j->p0_w / j->cap_w[j->n_caps - 1];
+}
+
+double divide_utilisation(const struct sweep_job *jobs, size_t n, double budget_w, double *cut)
+{
+	double total = 0, caps_w = 0;
+	for (size_t i = 0; i < n; i++)
+		total += utilisation(&jobs[i]);
+	for (size_t i = 0; i < n; i++) {
+		const struct sweep_job *j = &jobs[i];
+		double share_w = budget_w * utilisation(j) / total;
+		double cap_w = fmin(fmax(share_w, j->cap_w[0]), j->cap_w[j->n_caps - 1]);
+		cut[i] = 1 - interpolate(j->cap_w, j->draw_w, j->n_caps, cap_w) / j->p0_w;
+		caps_w += cap_w;
+	}
+	return fmax(0, caps_w - budget_w);
+}
+
 /* ---- Highest PFI first ---------------------------------------------------------------------------------------------- */
 
 void divide_linear(const struct sweep_job *jobs, size_t n, double need_w, double *cut)
