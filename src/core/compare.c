@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TIE 1e-9                /* 0.10 and 0.20 are equally near to 0.15, whatever their last bits */
 #define LEAST_GAP 0.004         /* a share of a smaller gap says nothing */
 #define MOST_SWEEPS 100
 #define LEAST_LOSS_PER_CUT 0.02 /* no job is taken to be more flexible than a PFI of 50 */
@@ -156,7 +157,7 @@ static size_t nearest_cap(const struct sweep_job *j, const struct pooled *p, siz
 		double cut = 1 - p[i].power_w / j->p0_w, off = fabs(cut - depth);
 		if (taken[i] || cut < BASELINE_BAND)
 			continue;
-		if (off < best_off || (off == best_off && p[i].power_w > p[best].power_w)) {
+		if (off < best_off - TIE || (off <= best_off + TIE && p[i].power_w > p[best].power_w)) {
 			best = i;
 			best_off = off;
 		}
