@@ -30,6 +30,12 @@ enum ww_number_fault {
 	WW_NUMBER_NOT_A_NUMBER,  /* text, hexadecimal, a unit or anything else behind the digits */
 	WW_NUMBER_DECIMAL_COMMA, /* 1,5 */
 	WW_NUMBER_NOT_FINITE,    /* nan, inf, 1e999 */
+	/* Only from ww_number_read_unit: */
+	WW_NUMBER_NO_UNIT,      /* 12 where 12 kW is meant */
+	WW_NUMBER_OTHER_UNIT,   /* a unit that does not belong here, or one where none does */
+	WW_NUMBER_LEADING_ZERO, /* 010, which YAML and C read as 8 */
+	WW_NUMBER_NOT_WHOLE,    /* 1.5, -1 or 1e3 where things are counted */
+	WW_NUMBER_TOO_LARGE,    /* a count above 2^31 */
 };
 
 /*
@@ -41,6 +47,27 @@ enum ww_number_fault ww_number_read(const char *text, size_t length, double *out
 
 /* What is wrong and what to write instead, for the end of an error line. */
 const char *ww_number_fault_text(enum ww_number_fault fault);
+
+/* What a number counts, for texts in which people write its unit. */
+enum ww_unit {
+	WW_UNIT_NONE,    /* "1.5": no unit allowed */
+	WW_UNIT_WHOLE,   /* "64": digits only, 0 to 2^31 */
+	WW_UNIT_PERCENT, /* "30%" or "30 %": the sign required; read as a fraction, 0.3 */
+	WW_UNIT_POWER,   /* "300 W", "12.5kW", "2 MW": the unit required, in just these letters; read as watts */
+};
+
+/*
+ * Reads a number and its unit; between them and around them blanks may stand. The number is as for ww_number_read, but
+ * no zero may stand before its first digit ("010"; "0" and "0.5" are fine). Neither sign nor size is judged but for
+ * WW_UNIT_WHOLE. `out` is untouched unless WW_NUMBER_OK is returned.
+ */
+enum ww_number_fault ww_number_read_unit(const char *text, size_t length, enum ww_unit unit, double *out);
+
+/* What is wrong with a number that has this unit, without the remedy: "has no unit". Static. */
+const char *ww_unit_fault_text(enum ww_number_fault fault);
+
+/* How to write a number with this unit: "write a percentage, like 30%". Static. */
+const char *ww_unit_remedy(enum ww_unit unit);
 
 /* ---- rng.c: seeded, the same sequence on every machine ----------------------------------------------------------- */
 

@@ -15,6 +15,23 @@ static void require(bool holds)
 		abort();
 }
 
+/* The same bytes with each unit: a bare number is read as ww_number_read reads it, or refused. */
+static void check_units(const char *text, size_t size, enum ww_number_fault bare, double bare_value)
+{
+	for (int unit = WW_UNIT_NONE; unit <= WW_UNIT_POWER; unit++) {
+		double value = -77.25;
+		enum ww_number_fault fault = ww_number_read_unit(text, size, (enum ww_unit)unit, &value);
+		require(strlen(ww_unit_fault_text(fault)) > 0);
+		require(fault == WW_NUMBER_OK ? isfinite(value) : value == -77.25);
+		if (unit == WW_UNIT_NONE && fault == WW_NUMBER_OK)
+			require(bare == WW_NUMBER_OK && value == bare_value);
+		if (unit == WW_UNIT_WHOLE && fault == WW_NUMBER_OK)
+			require(value >= 0 && value <= 0x1p31 && value == floor(value));
+		if (unit >= WW_UNIT_PERCENT)
+			require(fault != WW_NUMBER_OK || bare != WW_NUMBER_OK);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	double value = -77.25, again = 0;
@@ -37,6 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	} else {
 		require(value == -77.25);
 	}
+	check_units(exact, size, fault, value);
 	free(exact);
 	return 0;
 }

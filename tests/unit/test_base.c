@@ -93,6 +93,126 @@ static const struct {
 
 static const struct {
 	const char *text;
+	enum ww_unit unit;
+	double value;
+} good_units[] = {
+	{"12 kW", WW_UNIT_POWER, 12000},
+	{"12kW", WW_UNIT_POWER, 12000},
+	{" 12\t kW ", WW_UNIT_POWER, 12000},
+	{"12.5 kW", WW_UNIT_POWER, 12500},
+	{"300 W", WW_UNIT_POWER, 300},
+	{"2 MW", WW_UNIT_POWER, 2e6},
+	{"1.5e3 W", WW_UNIT_POWER, 1500},
+	{"1e-3kW", WW_UNIT_POWER, 1},
+	{"0 W", WW_UNIT_POWER, 0},
+	{"-1 W", WW_UNIT_POWER, -1},
+	{"30%", WW_UNIT_PERCENT, 0.3},
+	{"30 %", WW_UNIT_PERCENT, 0.3},
+	{"0.5%", WW_UNIT_PERCENT, 0.005},
+	{"100%", WW_UNIT_PERCENT, 1},
+	{"64", WW_UNIT_WHOLE, 64},
+	{"0", WW_UNIT_WHOLE, 0},
+	{"2147483648", WW_UNIT_WHOLE, 2147483648.0},
+	{"1.5", WW_UNIT_NONE, 1.5},
+	{"0.25", WW_UNIT_NONE, 0.25},
+	{".25", WW_UNIT_NONE, 0.25},
+	{"0", WW_UNIT_NONE, 0},
+	{"0e5", WW_UNIT_NONE, 0},
+	{"-0", WW_UNIT_NONE, 0},
+};
+
+static const struct {
+	const char *text;
+	enum ww_unit unit;
+	enum ww_number_fault fault;
+} bad_units[] = {
+	{"", WW_UNIT_POWER, WW_NUMBER_EMPTY},
+	{" \t", WW_UNIT_WHOLE, WW_NUMBER_EMPTY},
+	{"12", WW_UNIT_POWER, WW_NUMBER_NO_UNIT},
+	{"1e3", WW_UNIT_POWER, WW_NUMBER_NO_UNIT},
+	{"30", WW_UNIT_PERCENT, WW_NUMBER_NO_UNIT},
+	{"0.3", WW_UNIT_PERCENT, WW_NUMBER_NO_UNIT},
+	{"12 kw", WW_UNIT_POWER, WW_NUMBER_OTHER_UNIT},
+	{"12 KW", WW_UNIT_POWER, WW_NUMBER_OTHER_UNIT},
+	{"12 mW", WW_UNIT_POWER, WW_NUMBER_OTHER_UNIT},
+	{"12 kWh", WW_UNIT_POWER, WW_NUMBER_OTHER_UNIT},
+	{"12 GW", WW_UNIT_POWER, WW_NUMBER_OTHER_UNIT},
+	{"12 %", WW_UNIT_POWER, WW_NUMBER_OTHER_UNIT},
+	{"12 kVA", WW_UNIT_POWER, WW_NUMBER_OTHER_UNIT},
+	{"12W%", WW_UNIT_POWER, WW_NUMBER_OTHER_UNIT},
+	{"30 W", WW_UNIT_PERCENT, WW_NUMBER_OTHER_UNIT},
+	{"30%%", WW_UNIT_PERCENT, WW_NUMBER_OTHER_UNIT},
+	{"30 percent", WW_UNIT_PERCENT, WW_NUMBER_OTHER_UNIT},
+	{"64 GPUs", WW_UNIT_WHOLE, WW_NUMBER_OTHER_UNIT},
+	{"1.5 W", WW_UNIT_NONE, WW_NUMBER_OTHER_UNIT},
+	{"50%", WW_UNIT_NONE, WW_NUMBER_OTHER_UNIT},
+	{"kW", WW_UNIT_POWER, WW_NUMBER_NOT_A_NUMBER},
+	{"%", WW_UNIT_PERCENT, WW_NUMBER_NOT_A_NUMBER},
+	{"k W", WW_UNIT_POWER, WW_NUMBER_NOT_A_NUMBER},
+	{"12 k W", WW_UNIT_POWER, WW_NUMBER_NOT_A_NUMBER},
+	{"12 W 3", WW_UNIT_POWER, WW_NUMBER_NOT_A_NUMBER},
+	{"1 000 W", WW_UNIT_POWER, WW_NUMBER_NOT_A_NUMBER},
+	{"1_000 W", WW_UNIT_POWER, WW_NUMBER_NOT_A_NUMBER},
+	{"0x10", WW_UNIT_WHOLE, WW_NUMBER_NOT_A_NUMBER},
+	{"0o7", WW_UNIT_WHOLE, WW_NUMBER_NOT_A_NUMBER},
+	{"0b11", WW_UNIT_WHOLE, WW_NUMBER_NOT_A_NUMBER},
+	{"1:30", WW_UNIT_NONE, WW_NUMBER_NOT_A_NUMBER},
+	{"12\xC2\xA0kW", WW_UNIT_POWER, WW_NUMBER_NOT_A_NUMBER},
+	{"~", WW_UNIT_NONE, WW_NUMBER_NOT_A_NUMBER},
+	{"yes", WW_UNIT_NONE, WW_NUMBER_NOT_A_NUMBER},
+	{"1,5", WW_UNIT_NONE, WW_NUMBER_DECIMAL_COMMA},
+	{"1,5 kW", WW_UNIT_POWER, WW_NUMBER_DECIMAL_COMMA},
+	{"12,000", WW_UNIT_WHOLE, WW_NUMBER_DECIMAL_COMMA},
+	{"99,9%", WW_UNIT_PERCENT, WW_NUMBER_DECIMAL_COMMA},
+	{"nan", WW_UNIT_NONE, WW_NUMBER_NOT_FINITE},
+	{"nan", WW_UNIT_POWER, WW_NUMBER_NOT_FINITE},
+	{".nan", WW_UNIT_PERCENT, WW_NUMBER_NOT_FINITE},
+	{"inf W", WW_UNIT_POWER, WW_NUMBER_NOT_FINITE},
+	{".inf", WW_UNIT_POWER, WW_NUMBER_NOT_FINITE},
+	{"-.Inf", WW_UNIT_WHOLE, WW_NUMBER_NOT_FINITE},
+	{".inf kW", WW_UNIT_POWER, WW_NUMBER_NOT_FINITE},
+	{"1e999", WW_UNIT_NONE, WW_NUMBER_NOT_FINITE},
+	{"1e999 W", WW_UNIT_POWER, WW_NUMBER_NOT_FINITE},
+	{"1e307 MW", WW_UNIT_POWER, WW_NUMBER_NOT_FINITE},
+	{"010", WW_UNIT_WHOLE, WW_NUMBER_LEADING_ZERO},
+	{"010 kW", WW_UNIT_POWER, WW_NUMBER_LEADING_ZERO},
+	{"05%", WW_UNIT_PERCENT, WW_NUMBER_LEADING_ZERO},
+	{"-01.5", WW_UNIT_NONE, WW_NUMBER_LEADING_ZERO},
+	{"00", WW_UNIT_NONE, WW_NUMBER_LEADING_ZERO},
+	{"64.0", WW_UNIT_WHOLE, WW_NUMBER_NOT_WHOLE},
+	{"6.4e1", WW_UNIT_WHOLE, WW_NUMBER_NOT_WHOLE},
+	{"-1", WW_UNIT_WHOLE, WW_NUMBER_NOT_WHOLE},
+	{"+1", WW_UNIT_WHOLE, WW_NUMBER_NOT_WHOLE},
+	{"2147483649", WW_UNIT_WHOLE, WW_NUMBER_TOO_LARGE},
+	{"99999999999999999999", WW_UNIT_WHOLE, WW_NUMBER_TOO_LARGE},
+};
+
+static void check_units(void)
+{
+	for (size_t i = 0; i < sizeof good_units / sizeof good_units[0]; i++) {
+		double value = NAN;
+		const char *text = good_units[i].text;
+		enum ww_number_fault fault = ww_number_read_unit(text, strlen(text), good_units[i].unit, &value);
+		if (fault != WW_NUMBER_OK || value != good_units[i].value)
+			fail_msg("'%s' gave fault %d and value %.17g", text, (int)fault, value);
+	}
+	for (size_t i = 0; i < sizeof bad_units / sizeof bad_units[0]; i++) {
+		double value = 77;
+		const char *text = bad_units[i].text;
+		enum ww_number_fault fault = ww_number_read_unit(text, strlen(text), bad_units[i].unit, &value);
+		if (fault != bad_units[i].fault || value != 77)
+			fail_msg("'%s' gave fault %d and value %g", text, (int)fault, value);
+	}
+}
+
+static void units_are_strict(void **state)
+{
+	(void)state;
+	check_units();
+}
+
+static const struct {
+	const char *text;
 	enum ww_number_fault fault;
 } bad_numbers[] = {
 	{"", WW_NUMBER_EMPTY},
@@ -136,6 +256,7 @@ static const struct {
 	{"Infinity", WW_NUMBER_NOT_FINITE},
 	{"1e999", WW_NUMBER_NOT_FINITE},
 	{"-1e309", WW_NUMBER_NOT_FINITE},
+	{"-.inf", WW_NUMBER_NOT_FINITE},
 };
 
 static void check_numbers(void)
@@ -192,6 +313,7 @@ static void numbers_ignore_the_locale(void **state)
 	assert_string_equal(localeconv()->decimal_point, ",");
 	assert_near(strtod("1,5", NULL), 1.5, 0);
 	check_numbers();
+	check_units();
 	setlocale(LC_ALL, "C");
 }
 
@@ -235,8 +357,12 @@ static void every_double_comes_back(void **state)
 static void every_fault_has_a_text(void **state)
 {
 	(void)state;
-	for (int fault = WW_NUMBER_OK; fault <= WW_NUMBER_NOT_FINITE; fault++)
+	for (int fault = WW_NUMBER_OK; fault <= WW_NUMBER_TOO_LARGE; fault++) {
 		assert_true(strlen(ww_number_fault_text((enum ww_number_fault)fault)) > 5);
+		assert_true(strlen(ww_unit_fault_text((enum ww_number_fault)fault)) > 5);
+	}
+	for (int unit = WW_UNIT_NONE; unit <= WW_UNIT_POWER; unit++)
+		assert_non_null(strstr(ww_unit_remedy((enum ww_unit)unit), "like"));
 	assert_non_null(strstr(ww_number_fault_text(WW_NUMBER_DECIMAL_COMMA), "decimal point"));
 }
 
@@ -344,12 +470,19 @@ static void uniform_and_below_are_fair(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fail_fills_and_returns),       cmocka_unit_test(fail_keeps_one_clean_line),
-		cmocka_unit_test(fail_cuts_between_characters), cmocka_unit_test(numbers_are_strict),
-		cmocka_unit_test(numbers_ignore_the_locale),    cmocka_unit_test(numbers_stop_at_their_length),
-		cmocka_unit_test(every_double_comes_back),      cmocka_unit_test(every_fault_has_a_text),
-		cmocka_unit_test(rng_matches_published_values), cmocka_unit_test(rng_repeats_with_its_seed),
-		cmocka_unit_test(normal_has_fixed_bits),        cmocka_unit_test(normal_has_its_moments),
+		cmocka_unit_test(fail_fills_and_returns),
+		cmocka_unit_test(fail_keeps_one_clean_line),
+		cmocka_unit_test(fail_cuts_between_characters),
+		cmocka_unit_test(numbers_are_strict),
+		cmocka_unit_test(numbers_ignore_the_locale),
+		cmocka_unit_test(numbers_stop_at_their_length),
+		cmocka_unit_test(units_are_strict),
+		cmocka_unit_test(every_double_comes_back),
+		cmocka_unit_test(every_fault_has_a_text),
+		cmocka_unit_test(rng_matches_published_values),
+		cmocka_unit_test(rng_repeats_with_its_seed),
+		cmocka_unit_test(normal_has_fixed_bits),
+		cmocka_unit_test(normal_has_its_moments),
 		cmocka_unit_test(uniform_and_below_are_fair),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
