@@ -219,7 +219,7 @@ const char *ww_unit_fault_text(enum ww_number_fault fault)
 	case WW_NUMBER_NOT_A_NUMBER:
 		return "is not a number";
 	case WW_NUMBER_DECIMAL_COMMA:
-		return "has a comma";
+		return "has a comma where a decimal point belongs";
 	case WW_NUMBER_NOT_FINITE:
 		return "is not a finite number";
 	case WW_NUMBER_NO_UNIT:
@@ -242,7 +242,7 @@ const char *ww_unit_remedy(enum ww_unit unit)
 	case WW_UNIT_NONE:
 		return "write a number without a unit, like 1.5";
 	case WW_UNIT_WHOLE:
-		return "write a whole number without a unit, like 64";
+		return "write a whole number without a unit, like 8";
 	case WW_UNIT_PERCENT:
 		return "write a percentage, like 30%";
 	case WW_UNIT_POWER:
