@@ -100,7 +100,8 @@ struct ww_pfi {
 
 struct ww_pfi_options {
 	double cap_lo_w, cap_hi_w; /* only caps in [lo, hi] are used; 0 and INFINITY use all */
-	double noise_frac;         /* assumed relative error of throughput where none is known; 0.01 is customary */
+	double noise_frac;         /* assumed relative error of throughput where none is known; 0.01 is customary. A curve
+	                              is never trusted with less */
 	uint32_t draws;            /* bootstrap replicates for the interval; 2000 is customary, 0 = no interval */
 	uint64_t seed;             /* seed of the bootstrap; the same seed gives the same interval */
 };
@@ -201,7 +202,8 @@ enum ww_objective {
 	WW_OBJECTIVE_RELATIVE = 0, /* sum of w T/T0 */
 	WW_OBJECTIVE_TOKENS,       /* sum of w T */
 	WW_OBJECTIVE_LOG,          /* sum of w log(T/T0): proportional fairness */
-	WW_OBJECTIVE_MAXMIN        /* the least (T/T0)/w; what that leaves open is decided as by RELATIVE */
+	WW_OBJECTIVE_MAXMIN        /* the least 1 - w (1 - T/T0), for w = 1 the least T/T0; what that leaves open is decided
+	                              as by RELATIVE */
 };
 
 /* "relative", "tokens", "log", "maxmin". Static. */

@@ -35,6 +35,11 @@ static bool read_number(const char *who, const char *option, const char *text, s
 	return fault == WW_NUMBER_OK;
 }
 
+bool ww_args_number(const char *who, const char *option, const char *text, double *out)
+{
+	return read_number(who, option, text, strlen(text), out);
+}
+
 /* "200..400"; either end may be left out. */
 static bool read_caps(struct ww_sweep_args *args, const char *text)
 {

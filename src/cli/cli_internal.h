@@ -24,6 +24,7 @@ enum ww_exit {
 /* The commands: argv[0] is `who`. Each returns an enum ww_exit. */
 int ww_cmd_pfi(int argc, char **argv);
 int ww_cmd_compare(int argc, char **argv);
+int ww_cmd_plan(int argc, char **argv);
 
 /* ---- text.c ---------------------------------------------------------------------------------------------------- */
 
@@ -69,6 +70,9 @@ bool ww_args_parse(const struct argp *argp, int argc, char **argv, void *input);
 
 /* To be called by the outermost parser on ARGP_KEY_INIT: keeps argp's errors to one line. */
 void ww_args_quiet(struct argp_state *state);
+
+/* Reads a plain number for an option; one line and false on a mistake. */
+bool ww_args_number(const char *who, const char *option, const char *text, double *out);
 
 /* A list of fractions in storage of the caller. */
 struct ww_fractions {
@@ -144,7 +148,7 @@ void ww_json_print(const ww_json *json, FILE *out);
 
 typedef struct ww_plot ww_plot;
 
-enum ww_plot_style { WW_PLOT_POINTS, WW_PLOT_LINE, WW_PLOT_LINE_POINTS, WW_PLOT_GUIDE };
+enum ww_plot_style { WW_PLOT_POINTS, WW_PLOT_LINE, WW_PLOT_LINE_POINTS, WW_PLOT_GUIDE, WW_PLOT_BARS };
 
 /* One picture of one or more panels below each other. */
 ww_plot *ww_plot_create(size_t n_panels);
@@ -157,6 +161,9 @@ struct ww_plot_frame {
 
 /* Starts the next panel. */
 void ww_plot_panel(ww_plot *plot, const struct ww_plot_frame *frame);
+
+/* Names instead of numbers along x, for x = 0, 1, 2 ...; before the panel's first series. */
+void ww_plot_names(ww_plot *plot, const char *const *names, size_t n);
 
 /* Starts the next series of the panel; series of one colour number share a colour; NULL title = not in the legend. */
 void ww_plot_series(ww_plot *plot, enum ww_plot_style style, unsigned colour, const char *title);

@@ -97,7 +97,20 @@ void ww_plot_panel(ww_plot *plot, const struct ww_plot_frame *frame)
 	print_setting(out, "title", frame->title);
 	print_setting(out, "xlabel", frame->x_label);
 	print_setting(out, "ylabel", frame->y_label);
-	fprintf(out, "set key %s\n", frame->legend);
+	fprintf(out, "set key %s\nset xtics autofreq norotate\nset yrange [*:*]\n", frame->legend);
+}
+
+void ww_plot_names(ww_plot *plot, const char *const *names, size_t n)
+{
+	FILE *out = plot->script.out;
+	fputs("set yrange [0:*]\nset xtics rotate by -35 noenhanced (", out);
+	for (size_t i = 0; i < n; i++) {
+		if (i > 0)
+			fputs(", ", out);
+		print_quoted(out, names[i]);
+		fprintf(out, " %zu", i);
+	}
+	fputs(")\n", out);
 }
 
 /* When the colours are used up, they come again with dashes. */
@@ -114,6 +127,9 @@ static void print_style(FILE *out, enum ww_plot_style style, size_t number)
 		break;
 	case WW_PLOT_LINE_POINTS:
 		fprintf(out, " with linespoints lw 2 dt %zu pt 7 ps 0.5 lc rgb '%s'", dashes, colour);
+		break;
+	case WW_PLOT_BARS:
+		fprintf(out, " with boxes fill solid 0.6 noborder lc rgb '%s'", colour);
 		break;
 	case WW_PLOT_GUIDE:
 		fputs(" with lines lw 1 dt 3 lc rgb '#999999'", out);

@@ -62,7 +62,7 @@ struct ww_alloc {
 	unsigned stalled;       /* sweeps without progress */
 	bool started;           /* the prices belong to this problem */
 	size_t last_rows;       /* rows for which `price` was computed, 0 = none */
-	double level, level_bound; /* maxmin: least (T/T0)/w kept, and proved not to be exceeded */
+	double level_bound;     /* maxmin: proved, the least 1 - w (1 - T/T0) is not above this */
 	struct ww_alloc_summary summary;
 	struct ww_alloc_share *shares;      /* in the caller's order */
 	struct ww_alloc_row_result *results;

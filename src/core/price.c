@@ -207,12 +207,12 @@ static void levels_to_prices(ww_alloc *a, const double *level)
 
 /* ---- Maxmin: the level ---------------------------------------------------------------------------------------------- */
 
+/* The deepest cut with which a job's weighted loss keeps to 1 - level. */
 static double cut_at_level(const struct alloc_job *j, double level)
 {
 	struct ww_curve whole = j->curve;
 	whole.max_cut_frac = 1;
-	double loss = 1 - level * j->weight;
-	return fmax(j->lo, fmin(j->hi, loss > 0 ? ww_curve_cut_at_loss(&whole, loss) : 0));
+	return fmax(j->lo, fmin(j->hi, ww_curve_cut_at_loss(&whole, (1 - level) / j->weight)));
 }
 
 static bool level_is_kept(const ww_alloc *a, double level)
@@ -233,18 +233,18 @@ static bool level_is_kept(const ww_alloc *a, double level)
 
 static double least_kept(const ww_alloc *a)
 {
-	double least = INFINITY;
+	double least = 1;
 	for (size_t i = 0; i < a->n; i++)
-		least = fmin(least, (1 - ww_curve_loss(&a->jobs[i].curve, a->jobs[i].cut)) / a->jobs[i].weight);
+		least = fmin(least, 1 - a->jobs[i].weight * ww_curve_loss(&a->jobs[i].curve, a->jobs[i].cut));
 	return least;
 }
 
 /* The highest level that all can keep; nobody may go below it afterwards. */
 static void solve_level(ww_alloc *a)
 {
-	double lo = 0, hi = 0;
+	double lo = 0, hi = 1;
 	for (size_t i = 0; i < a->n; i++)
-		hi = fmax(hi, 1 / a->jobs[i].weight);
+		lo = fmin(lo, 1 - a->jobs[i].weight * ww_curve_loss(&a->jobs[i].curve, a->jobs[i].hi));
 	for (int step = 0; step < 60 && hi - lo > 1e-13 * hi; step++) {
 		double mid = lo + (hi - lo) / 2;
 		if (level_is_kept(a, mid))

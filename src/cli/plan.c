@@ -1,0 +1,586 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* wattweir plan: caps per job for one power budget, with the reason for each. */
+#include "cli/cli_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPT_CUT = 0x200, OPT_BUDGET, OPT_CLUSTER, OPT_OBJECTIVE, OPT_ACCOUNT, OPT_POLICY, OPT_EXPLORE };
+
+#define REASON 200
+
+struct plan_args {
+	struct ww_sweep_args sweep;
+	const char *cluster_path; /* NULL = every group of the sweep is one job */
+	double cut_frac, budget_w; /* NAN when not given */
+	enum ww_objective objective;
+	enum ww_account account;
+	bool explore, equal;
+};
+
+/* Everything a plan is made of and made into. */
+struct report {
+	const struct plan_args *args;
+	const struct ww_sweep_file *file;
+	struct ww_cluster cluster;
+	struct ww_plan_problem problem;
+	struct ww_plan_job *jobs;
+	struct ww_alloc_row *rows;
+	ww_plan *plan;
+	struct ww_plan_total total;
+};
+
+/* ---- From files to a problem ---------------------------------------------------------------------------------------- */
+
+static const struct ww_sweep_group *find_group(const struct report *r, const char *name, size_t *at)
+{
+	for (size_t i = 0; i < r->file->n_jobs; i++) {
+		if (strcmp(r->file->sweep.groups[i].name, name) == 0) {
+			*at = i;
+			return &r->file->sweep.groups[i];
+		}
+	}
+	return NULL;
+}
+
+static bool job_from_cluster(struct report *r, const struct ww_cluster_job *in, struct ww_plan_job *out)
+{
+	size_t at = 0;
+	const struct ww_sweep_group *group = find_group(r, in->sweep, &at);
+	if (!group) {
+		ww_complain(r->args->sweep.who,
+		            "%s:%zu: sweep: '%s' is no group of %s; list its groups with 'wattweir pfi', or name one with "
+		            "'sweep:'",
+		            r->args->cluster_path, in->line, in->sweep, r->file->name);
+		return false;
+	}
+	*out = (struct ww_plan_job){.name = in->name, .points = r->file->jobs[at].points, .n = r->file->jobs[at].n,
+	                            .measured_gpus = group->gpus, .gpus = in->gpus, .tier = in->tier,
+	                            .floor_frac = in->floor_frac, .weight = in->weight, .min_w = in->min_w,
+	                            .max_w = in->max_w, .rows = in->loads, .n_rows = (uint32_t)in->n_loads};
+	return true;
+}
+
+static bool jobs_from_cluster(struct report *r)
+{
+	r->problem.n_jobs = r->cluster.n_jobs;
+	r->jobs = ww_cli_alloc(r->cluster.n_jobs, sizeof(*r->jobs));
+	r->rows = ww_cli_alloc(r->cluster.n_rows, sizeof(*r->rows));
+	for (size_t i = 0; i < r->cluster.n_jobs; i++)
+		if (!job_from_cluster(r, &r->cluster.jobs[i], &r->jobs[i]))
+			return false;
+	for (size_t i = 0; i < r->cluster.n_rows; i++)
+		r->rows[i].budget_w = r->cluster.rows[i].limit_w - r->cluster.rows[i].fixed_w;
+	r->problem.n_rows = r->cluster.n_rows;
+	return true;
+}
+
+static void jobs_from_sweep(struct report *r)
+{
+	r->problem.n_jobs = r->file->n_jobs;
+	r->jobs = ww_cli_alloc(r->file->n_jobs, sizeof(*r->jobs));
+	for (size_t i = 0; i < r->file->n_jobs; i++) {
+		const struct ww_sweep_group *group = &r->file->sweep.groups[i];
+		r->jobs[i] = (struct ww_plan_job){.name = group->name, .points = r->file->jobs[i].points,
+		                                  .n = r->file->jobs[i].n, .measured_gpus = group->gpus,
+		                                  .gpus = group->gpus ? group->gpus : 1, .tier = 3, .weight = 1,
+		                                  .min_w = NAN, .max_w = NAN};
+	}
+}
+
+static bool make_problem(struct report *r)
+{
+	const struct plan_args *args = r->args;
+	struct ww_error err = {0};
+	if (args->cluster_path) {
+		if (ww_cluster_read(args->cluster_path, &r->cluster, &err) != WW_OK) {
+			ww_complain(args->sweep.who, "%s", err.text);
+			return false;
+		}
+		if (!jobs_from_cluster(r))
+			return false;
+	} else {
+		jobs_from_sweep(r);
+	}
+	r->problem.jobs = r->jobs;
+	r->problem.rows = r->rows;
+	r->problem.budget_w = args->budget_w;
+	r->problem.cut_frac = args->cut_frac;
+	r->problem.objective = args->objective;
+	r->problem.account = args->account;
+	r->problem.explore = args->explore;
+	r->problem.equal = args->equal;
+	r->problem.noise_frac = args->sweep.noise_frac;
+	return true;
+}
+
+static bool make_plan(struct report *r)
+{
+	struct ww_error err = {0};
+	if (!make_problem(r))
+		return false;
+	if (ww_plan_create(&r->problem, &r->plan, &err) != WW_OK) {
+		ww_complain(r->args->sweep.who, "%s: %s", r->args->cluster_path ? r->args->cluster_path : r->file->name,
+		            err.text);
+		return false;
+	}
+	r->total = ww_plan_total(r->plan);
+	return true;
+}
+
+static void finish_report(struct report *r)
+{
+	ww_plan_destroy(r->plan);
+	free(r->jobs);
+	free(r->rows);
+	ww_cluster_finish(&r->cluster);
+}
+
+/* ---- Words -------------------------------------------------------------------------------------------------------------- */
+
+static const char *policy_name(const struct report *r)
+{
+	return r->args->equal ? "equal" : "curve";
+}
+
+static double planned_cut(const struct report *r)
+{
+	return 1 - r->total.budget_w / r->total.baseline_w;
+}
+
+static const char *row_name(const struct report *r, size_t row)
+{
+	return row < r->problem.n_rows ? r->cluster.rows[row].name : "the budget";
+}
+
+/* The row of a job that cannot be kept with all floors kept. */
+static size_t forcing_row(const struct report *r, size_t job)
+{
+	const struct ww_plan_row *rows = ww_plan_rows(r->plan);
+	for (uint32_t i = 0; i < r->jobs[job].n_rows; i++)
+		if (rows[r->jobs[job].rows[i].row].result.missing_w > 0)
+			return r->jobs[job].rows[i].row;
+	return r->problem.n_rows;
+}
+
+static void write_price_reason(const struct report *r, const struct ww_plan_share *s, char out[REASON])
+{
+	double more = s->cut_frac - s->equal_cut_frac;
+	const char *how = more > 0.005    ? "deeper than"
+	                  : more < -0.005 ? "less than"
+	                                  : "like";
+	const char *why = more > 0.005    ? ": a watt costs it less"
+	                  : more < -0.005 ? ": a watt costs it more"
+	                                  : "";
+	bool full = s->row < r->problem.n_rows;
+	snprintf(out, REASON, "%s an equal cut (%.0f %%)%s%s%s%s", how, 100 * s->equal_cut_frac, why, full ? "; " : "",
+	         full ? row_name(r, s->row) : "", full ? " is full" : "");
+}
+
+static void write_reason(const struct report *r, size_t i, char out[REASON])
+{
+	const struct ww_plan_share *s = &ww_plan_shares(r->plan)[i];
+	switch ((enum ww_plan_limit)s->limit) {
+	case WW_PLAN_PRICE:
+		if (r->args->equal)
+			snprintf(out, REASON, "an equal cut");
+		else
+			write_price_reason(r, s, out);
+		return;
+	case WW_PLAN_UNCUT:
+		snprintf(out, REASON, "not cut%s", r->total.outcome == WW_OUTCOME_UNCHANGED ? ": the budget is kept without" : "");
+		return;
+	case WW_PLAN_FLOOR:
+		snprintf(out, REASON, "at its floor of %.0f %%", 100 * s->floor_frac);
+		return;
+	case WW_PLAN_RELAXED:
+		snprintf(out, REASON, "below its floor of %.0f %%: %s cannot be kept otherwise", 100 * s->floor_frac,
+		         row_name(r, forcing_row(r, i)));
+		return;
+	case WW_PLAN_DEEPEST:
+		snprintf(out, REASON, "as deep as was measured for it");
+		return;
+	case WW_PLAN_LOWEST:
+		snprintf(out, REASON, "at its lowest cap");
+		return;
+	case WW_PLAN_NOT_LIMITED:
+		snprintf(out, REASON, "no cap limits it: capped where it costs nothing");
+		return;
+	case WW_PLAN_NOT_MEASURED:
+		snprintf(out, REASON, "measured at too few caps: left alone");
+		return;
+	}
+}
+
+/* ---- The tables ---------------------------------------------------------------------------------------------------------- */
+
+static const struct ww_column job_columns[] = {
+	{"job", "", WW_LEFT},         {"GPUs", "", WW_RIGHT},  {"cap", "W", WW_RIGHT},    {"cut", "%", WW_RIGHT},
+	{"throughput", "%", WW_RIGHT}, {"floor", "%", WW_RIGHT}, {"why", "", WW_LEFT},
+};
+static const struct ww_column row_columns[] = {
+	{"row", "", WW_LEFT},         {"limit", "W", WW_RIGHT},   {"fixed", "W", WW_RIGHT},
+	{"GPUs", "W", WW_RIGHT},      {"free", "W", WW_RIGHT},    {"one watt more", "brings", WW_RIGHT},
+};
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static void print_jobs(const struct report *r)
+{
+	ww_table *table = ww_table_create(job_columns, COUNT(job_columns));
+	char reason[REASON];
+	for (size_t i = 0; i < r->problem.n_jobs; i++) {
+		const struct ww_plan_share *s = &ww_plan_shares(r->plan)[i];
+		write_reason(r, i, reason);
+		ww_table_text(table, "%s", r->jobs[i].name);
+		ww_table_text(table, "%u", r->jobs[i].gpus);
+		ww_table_number(table, floor(s->cap_w * 10) / 10, 1);
+		ww_table_number(table, 100 * s->cut_frac, 1);
+		ww_table_number(table, 100 * s->throughput_frac, 1);
+		if (s->floor_frac > 0)
+			ww_table_number(table, 100 * s->floor_frac, 0);
+		else
+			ww_table_text(table, "-");
+		ww_table_text(table, "%s", reason);
+	}
+	ww_table_print(table, stdout);
+	ww_table_destroy(table);
+}
+
+static void print_rows(const struct report *r)
+{
+	if (r->problem.n_rows == 0)
+		return;
+	ww_table *table = ww_table_create(row_columns, COUNT(row_columns));
+	for (size_t i = 0; i < r->problem.n_rows; i++) {
+		const struct ww_plan_row *row = &ww_plan_rows(r->plan)[i];
+		const struct ww_cluster_row *in = &r->cluster.rows[i];
+		ww_table_text(table, "%s", in->name);
+		ww_table_number(table, in->limit_w, 0);
+		ww_table_number(table, in->fixed_w, 0);
+		ww_table_number(table, row->result.power_w, 0);
+		ww_table_number(table, in->limit_w - in->fixed_w - row->result.power_w, 0);
+		ww_table_significant(table, row->tokens_per_w, 3);
+	}
+	putchar('\n');
+	ww_table_print(table, stdout);
+	ww_table_destroy(table);
+}
+
+static void print_infeasible(const struct report *r)
+{
+	char missing[WW_TEXT_NUMBER], over[WW_TEXT_NUMBER];
+	for (size_t i = 0; i <= r->problem.n_rows; i++) {
+		const struct ww_alloc_row_result *row = &ww_plan_rows(r->plan)[i].result;
+		if (row->missing_w <= 0)
+			continue;
+		printf("Infeasible: %s lacks %s W with every floor kept", row_name(r, i),
+		       ww_text_thousands(ceil(row->missing_w), missing));
+		if (row->over_w > 0)
+			printf(", and still %s W with every job at its lowest cap", ww_text_thousands(ceil(row->over_w), over));
+		puts(".");
+	}
+}
+
+/* What another watt would bring, and what is proved of the division. */
+static void print_worth(const struct report *r)
+{
+	const struct ww_plan_total *t = &r->total;
+	double worth = ww_plan_rows(r->plan)[r->problem.n_rows].tokens_per_w;
+	if (worth > 0)
+		printf("One watt more in the budget would bring %.3g units of throughput.\n", worth);
+	if (r->args->equal || t->outcome == WW_OUTCOME_UNCHANGED)
+		return;
+	printf("Proved: no other division of these curves is better by %s%.2g %% (objective: %s).\n",
+	       t->bound_gap_frac < 1e-6 ? "even " : "more than ", fmax(1e-4, 100 * t->bound_gap_frac),
+	       ww_objective_name(r->args->objective));
+}
+
+static void print_totals(const struct report *r)
+{
+	char budget[WW_TEXT_NUMBER], drew[WW_TEXT_NUMBER], power[WW_TEXT_NUMBER];
+	const struct ww_plan_total *t = &r->total;
+	printf("\nThe jobs draw %s W without caps; the budget is %s W (%.4g %% less).\n",
+	       ww_text_thousands(t->baseline_w, drew), ww_text_thousands(t->budget_w, budget), 100 * planned_cut(r));
+	printf("%s add up to %s W; the jobs keep %.1f %% of their throughput (weighted mean).\n",
+	       r->args->account == WW_ACCOUNT_CAP ? "The caps" : "The expected draws", ww_text_thousands(t->power_w, power),
+	       100 * t->relative);
+	print_worth(r);
+	print_infeasible(r);
+}
+
+static void print_report(const struct report *r)
+{
+	char *name = ww_text_clean(r->file->name, 200);
+	printf("%s: caps for %zu jobs, policy %s\n\n", name, r->problem.n_jobs, policy_name(r));
+	print_jobs(r);
+	print_rows(r);
+	print_totals(r);
+	free(name);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------------------------------------ */
+
+static void json_jobs(const struct report *r, ww_json *json)
+{
+	char reason[REASON];
+	ww_json_begin_array(json, "jobs");
+	for (size_t i = 0; i < r->problem.n_jobs; i++) {
+		const struct ww_plan_share *s = &ww_plan_shares(r->plan)[i];
+		write_reason(r, i, reason);
+		ww_json_begin_object(json, NULL);
+		ww_json_text(json, "job", r->jobs[i].name);
+		ww_json_count(json, "gpus", r->jobs[i].gpus);
+		ww_json_number(json, "cap_w", s->cap_w);
+		ww_json_number(json, "cut_frac", s->cut_frac);
+		ww_json_number(json, "equal_cut_frac", s->equal_cut_frac);
+		ww_json_number(json, "throughput_frac", s->throughput_frac);
+		ww_json_number(json, "floor_frac", s->floor_frac);
+		ww_json_number(json, "charge_w", s->charge_w);
+		ww_json_number(json, "trust", s->trust);
+		ww_json_text(json, "reason", reason);
+		ww_json_end(json);
+	}
+	ww_json_end(json);
+}
+
+static void json_rows(const struct report *r, ww_json *json)
+{
+	ww_json_begin_array(json, "rows");
+	for (size_t i = 0; i < r->problem.n_rows; i++) {
+		const struct ww_plan_row *row = &ww_plan_rows(r->plan)[i];
+		ww_json_begin_object(json, NULL);
+		ww_json_text(json, "row", r->cluster.rows[i].name);
+		ww_json_number(json, "limit_w", r->cluster.rows[i].limit_w);
+		ww_json_number(json, "fixed_w", r->cluster.rows[i].fixed_w);
+		ww_json_number(json, "power_w", row->result.power_w);
+		ww_json_number(json, "price", row->result.price);
+		ww_json_number(json, "tokens_per_w", row->tokens_per_w);
+		ww_json_number(json, "missing_w", row->result.missing_w);
+		ww_json_number(json, "over_w", row->result.over_w);
+		ww_json_end(json);
+	}
+	ww_json_end(json);
+}
+
+static void print_json(const struct report *r)
+{
+	const struct ww_plan_row *budget = &ww_plan_rows(r->plan)[r->problem.n_rows];
+	ww_json *json = ww_json_create();
+	ww_json_text(json, "policy", policy_name(r));
+	ww_json_text(json, "objective", ww_objective_name(r->args->objective));
+	ww_json_text(json, "account", ww_account_name(r->args->account));
+	ww_json_number(json, "cut_frac", planned_cut(r));
+	ww_json_number(json, "budget_w", r->total.budget_w);
+	ww_json_text(json, "outcome", ww_outcome_name((enum ww_outcome)r->total.outcome));
+	ww_json_number(json, "bound_gap_frac", r->args->equal ? NAN : r->total.bound_gap_frac);
+	ww_json_number(json, "shrink", r->total.shrink);
+	ww_json_number(json, "missing_w", budget->result.missing_w);
+	ww_json_number(json, "over_w", budget->result.over_w);
+	ww_json_number(json, "tokens_per_w", budget->tokens_per_w);
+	json_jobs(r, json);
+	json_rows(r, json);
+	ww_json_begin_object(json, "total");
+	ww_json_number(json, "baseline_w", r->total.baseline_w);
+	ww_json_number(json, "power_w", r->total.power_w);
+	ww_json_number(json, "throughput", r->total.throughput);
+	ww_json_number(json, "relative", r->total.relative);
+	ww_json_end(json);
+	ww_json_print(json, stdout);
+	ww_json_destroy(json);
+}
+
+/* ---- The plot -------------------------------------------------------------------------------------------------------------- */
+
+static void plot_bars(ww_plot *plot, const struct report *r, bool throughput)
+{
+	const struct ww_plan_share *s = ww_plan_shares(r->plan);
+	ww_plot_series(plot, WW_PLOT_BARS, throughput ? 2 : 5, throughput ? "kept" : "cap");
+	for (size_t i = 0; i < r->problem.n_jobs; i++)
+		ww_plot_point(plot, (double)i, throughput ? 100 * s[i].throughput_frac : s[i].cap_w);
+	ww_plot_series(plot, WW_PLOT_POINTS, 6, throughput ? "floor" : "draw without a cap");
+	for (size_t i = 0; i < r->problem.n_jobs; i++)
+		ww_plot_point(plot, (double)i, throughput ? 100 * s[i].floor_frac : s[i].p0_w);
+}
+
+static bool write_plot(const struct report *r)
+{
+	ww_plot *plot = ww_plot_create(2);
+	const char **names = ww_cli_alloc(r->problem.n_jobs, sizeof(*names));
+	for (size_t i = 0; i < r->problem.n_jobs; i++)
+		names[i] = r->jobs[i].name;
+	ww_plot_panel(plot, &(struct ww_plot_frame){"power per GPU", "", "W", "top right"});
+	ww_plot_names(plot, names, r->problem.n_jobs);
+	plot_bars(plot, r, false);
+	ww_plot_panel(plot, &(struct ww_plot_frame){"throughput kept", "", "%", "bottom right"});
+	ww_plot_names(plot, names, r->problem.n_jobs);
+	plot_bars(plot, r, true);
+	bool fine = ww_plot_write(plot, r->args->sweep.who, r->args->sweep.plot);
+	ww_plot_destroy(plot);
+	free(names);
+	return fine;
+}
+
+/* ---- The command ----------------------------------------------------------------------------------------------------------- */
+
+static bool read_cut(struct plan_args *args, char *text)
+{
+	struct ww_fractions cut = {&args->cut_frac, 0, 1};
+	return ww_args_percents(args->sweep.who, "--cut", text, &cut);
+}
+
+static bool read_budget(struct plan_args *args, const char *text)
+{
+	if (!ww_args_number(args->sweep.who, "--budget-w", text, &args->budget_w))
+		return false;
+	if (args->budget_w > 0)
+		return true;
+	ww_complain(args->sweep.who, "--budget-w: '%s' is not above 0; write watts, for example 12000", text);
+	return false;
+}
+
+/* Finds one of n words; a mistake lists them. */
+static bool read_word(const struct plan_args *args, const char *option, const char *text,
+                      const char *(*name)(int), int n, int *out)
+{
+	char listed[120] = "";
+	for (int i = 0, at = 0; i < n; i++) {
+		if (strcmp(text, name(i)) == 0) {
+			*out = i;
+			return true;
+		}
+		at += snprintf(listed + at, sizeof(listed) - (size_t)at, "%s%s", i ? ", " : "", name(i));
+	}
+	ww_complain(args->sweep.who, "%s: '%s' is not one of %s", option, text, listed);
+	return false;
+}
+
+static const char *objective_word(int i)
+{
+	return ww_objective_name((enum ww_objective)i);
+}
+
+static const char *account_word(int i)
+{
+	return ww_account_name((enum ww_account)i);
+}
+
+static const char *policy_word(int i)
+{
+	return i ? "equal" : "curve";
+}
+
+static bool read_words(struct plan_args *args, int key, const char *text)
+{
+	int word = 0;
+	bool fine = false;
+	if (key == OPT_OBJECTIVE) {
+		fine = read_word(args, "--objective", text, objective_word, 4, &word);
+		args->objective = (enum ww_objective)word;
+	} else if (key == OPT_ACCOUNT) {
+		fine = read_word(args, "--account", text, account_word, 2, &word);
+		args->account = (enum ww_account)word;
+	} else {
+		fine = read_word(args, "--policy", text, policy_word, 2, &word);
+		args->equal = word == 1;
+	}
+	return fine;
+}
+
+static bool check_args(const struct plan_args *args)
+{
+	if (args->sweep.n_files > 1)
+		ww_complain(args->sweep.who, "one FILE at a time; a plan divides one budget");
+	else if (isnan(args->cut_frac) == isnan(args->budget_w))
+		ww_complain(args->sweep.who, "give either --cut PERCENT or --budget-w WATTS, for example --cut 30%%");
+	else
+		return true;
+	return false;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct plan_args *args = state->input;
+	switch (key) {
+	case ARGP_KEY_INIT:
+		ww_args_quiet(state);
+		state->child_inputs[0] = &args->sweep;
+		return 0;
+	case OPT_CUT:
+		return read_cut(args, arg) ? 0 : EINVAL;
+	case OPT_BUDGET:
+		return read_budget(args, arg) ? 0 : EINVAL;
+	case OPT_CLUSTER:
+		args->cluster_path = arg;
+		return 0;
+	case OPT_OBJECTIVE:
+	case OPT_ACCOUNT:
+	case OPT_POLICY:
+		return read_words(args, key, arg) ? 0 : EINVAL;
+	case OPT_EXPLORE:
+		args->explore = true;
+		return 0;
+	case ARGP_KEY_SUCCESS:
+		return check_args(args) ? 0 : EINVAL;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_option options[] = {
+	{"cut", OPT_CUT, "PERCENT", 0, "How much of what the jobs draw must go, for example 30%", 0},
+	{"budget-w", OPT_BUDGET, "WATTS", 0, "Instead of --cut: watts for all GPUs together", 0},
+	{"cluster", OPT_CLUSTER, "FILE", 0, "Jobs with GPUs, floors and places, and rows with limits (YAML)", 0},
+	{"objective", OPT_OBJECTIVE, "WORD", 0, "relative (default), tokens, log or maxmin", 1},
+	{"account", OPT_ACCOUNT, "WORD", 0,
+         "What the budget counts: cap (default; kept whatever the jobs do) or draw (as measured)", 1},
+	{"policy", OPT_POLICY, "WORD", 0, "curve (default) or equal", 1},
+	{"explore", OPT_EXPLORE, NULL, 0, "Let jobs go deeper than was measured for them", 1},
+	{0},
+};
+static const struct argp_child children[] = {{&ww_sweep_argp, 0, NULL, 0}, {0}};
+static const struct argp command = {
+	.options = options,
+	.parser = parse,
+	.children = children,
+	.args_doc = "FILE --cut PERCENT",
+	.doc = "Caps per job for one power budget, with the reason for each: the budget and every row of the cluster are "
+	       "kept, every job keeps its floor, and as much throughput as possible survives. FILE is a measured sweep; "
+	       "without --cluster each of its groups is one job.\v"
+	       "Exit status: 0 done, 1 failed, 2 wrong usage, 3 the budget or a row cannot be kept with all floors "
+	       "kept.\n\n"
+	       "Example:\n"
+	       "  wattweir plan examples/sample-sweep.csv --cluster examples/cluster.yaml --cut 30%\n",
+};
+
+static int report_plan(const struct plan_args *args, const struct ww_sweep_file *file)
+{
+	struct report report = {.args = args, .file = file};
+	int exit_code = WW_EXIT_FAILED;
+	if (make_plan(&report)) {
+		if (args->sweep.json)
+			print_json(&report);
+		else
+			print_report(&report);
+		fflush(stdout);
+		exit_code = report.total.outcome == WW_OUTCOME_INFEASIBLE ? WW_EXIT_ATTENTION : WW_EXIT_OK;
+		if (args->sweep.plot && !write_plot(&report))
+			exit_code = WW_EXIT_FAILED;
+	}
+	finish_report(&report);
+	return exit_code;
+}
+
+int ww_cmd_plan(int argc, char **argv)
+{
+	struct plan_args args = {.sweep = {.who = argv[0], .cap_hi_w = INFINITY, .noise_frac = 0.01},
+	                         .cut_frac = NAN, .budget_w = NAN};
+	int exit_code = WW_EXIT_USAGE;
+	if (ww_args_parse(&command, argc, argv, &args)) {
+		struct ww_sweep_file *files = ww_sweep_files_create(&args.sweep);
+		exit_code = files ? report_plan(&args, files) : WW_EXIT_FAILED;
+		ww_sweep_files_destroy(files, args.sweep.n_files);
+	}
+	free(args.sweep.files);
+	return exit_code;
+}
