@@ -104,6 +104,10 @@ static ww_status check_job(const struct ww_alloc_job *j, size_t n_rows, struct w
 			return ww_fail(err, WW_ERR_RANGE, "job %llu: is placed on a row that does not exist", id);
 		if (!(isfinite(j->rows[i].gpus) && j->rows[i].gpus > 0))
 			return ww_fail(err, WW_ERR_RANGE, "job %llu: its gpus on a row must be above 0", id);
+		for (uint32_t k = 0; k < i; k++)
+			if (j->rows[k].row == j->rows[i].row)
+				return ww_fail(err, WW_ERR_INVALID, "job %llu: names row %u twice; add its gpus up", id,
+				               (unsigned)j->rows[i].row);
 	}
 	return check_curve(j, err);
 }
@@ -184,7 +188,8 @@ static struct alloc_job take_job(const struct ww_alloc_job *in, size_t index, en
 		j.lo = fmin(fmax(0, 1 - in->max_w / p0_w), j.lowest);
 	struct ww_curve whole = *in->curve;
 	whole.max_cut_frac = 1;
-	j.reach = fmax(j.lo, fmin(j.lowest, ww_curve_cut_at_loss(&whole, 1 - in->floor_frac)));
+	j.reach = in->floor_frac > 0 ? fmin(j.lowest, ww_curve_cut_at_loss(&whole, 1 - in->floor_frac)) : j.lowest;
+	j.reach = fmax(j.lo, j.reach);
 	return j;
 }
 
@@ -417,14 +422,18 @@ static void publish_row(const ww_alloc *a, size_t r)
 	a->results[r] = row->result;
 }
 
+static double kept_at(const struct alloc_job *j, double cut)
+{
+	return fmax(0, 1 - ww_curve_loss(&j->curve, cut));
+}
+
 static void publish(ww_alloc *a)
 {
 	for (size_t i = 0; i < a->n; i++) {
 		const struct alloc_job *j = &a->jobs[i];
-		double kept = 1 - ww_curve_loss(&j->curve, j->reach);
 		a->shares[j->index] = (struct ww_alloc_share){
-			.cut_frac = j->cut, .throughput_frac = 1 - ww_curve_loss(&j->curve, j->cut), .equal_cut_frac = j->equal,
-			.box_cut_frac = j->box, .floor_frac = fmin(j->floor_frac, kept), .trust = j->trust};
+			.cut_frac = j->cut, .throughput_frac = kept_at(j, j->cut), .equal_cut_frac = j->equal,
+			.box_cut_frac = j->box, .floor_frac = fmin(j->floor_frac, kept_at(j, j->reach)), .trust = j->trust};
 	}
 	for (size_t r = 0; r < a->n_rows; r++)
 		publish_row(a, r);

@@ -59,6 +59,7 @@ struct ww_alloc {
 	double *pull, *plan;    /* per job: price of a unit of cut; a division that keeps every row */
 	double dual, lower;     /* at the prices; best so far: no division loses less than `lower` */
 	double loss;            /* of the best division so far, as the objective counts it */
+	double damping;         /* of Newton's step, relative to the curvature of each row alone */
 	unsigned stalled;       /* sweeps without progress */
 	bool started;           /* the prices belong to this problem */
 	size_t last_rows;       /* rows for which `price` was computed, 0 = none */

@@ -232,6 +232,7 @@ static ww_status estimate(const struct pooled *p, size_t n, const struct ww_pfi_
 		line = fit_line(split->cut, split->loss, split->n_slope, out->noise_frac);
 	out->status = judge(p, n, split, &line);
 	out->flags = sweep_flags(p, n, split, out->status);
+	out->max_cut_frac = n > 1 ? 0 : NAN;
 	for (size_t i = 1; i < n; i++)
 		out->max_cut_frac = fmax(out->max_cut_frac, 1 - p[i].power_w / split->p0_w);
 	if (out->status != WW_PFI_OK && out->status != WW_PFI_BOUND)

@@ -15,6 +15,7 @@ struct job {
 	double p0_w, t0;
 	double least_charge_w; /* what the allocator may not go below */
 	int fixed;             /* WW_PLAN_NOT_LIMITED or _NOT_MEASURED, else WW_PLAN_PRICE */
+	double fixed_cap_w;    /* its cap when it is fixed */
 	size_t n_caps;
 	double *cap_w, *draw_w; /* ascending caps, running maximum of the draw */
 	struct ww_curve curve;
@@ -62,8 +63,10 @@ static double free_cap(const struct job *j)
 static void curve_of_fixed(struct job *j, const struct ww_pfi *pfi, enum ww_account account)
 {
 	j->fixed = pfi->status == WW_PFI_NOT_POWER_LIMITED ? WW_PLAN_NOT_LIMITED : WW_PLAN_NOT_MEASURED;
-	double cap_w = j->fixed == WW_PLAN_NOT_LIMITED ? free_cap(j) : j->cap_w[j->n_caps - 1];
-	make_fixed(j, account == WW_ACCOUNT_CAP ? cap_w : j->p0_w);
+	j->fixed_cap_w = j->fixed == WW_PLAN_NOT_LIMITED ? free_cap(j) : j->cap_w[j->n_caps - 1];
+	if (!isnan(j->in->max_w))
+		j->fixed_cap_w = fmin(j->fixed_cap_w, j->in->max_w);
+	make_fixed(j, account == WW_ACCOUNT_CAP ? j->fixed_cap_w : fmin(j->p0_w, j->fixed_cap_w));
 }
 
 /* The lowest charge allowed: measured, unless exploring below it was asked for. */
@@ -168,7 +171,7 @@ static double cap_of(const struct job *j, enum ww_account account, double charge
 	if (account == WW_ACCOUNT_CAP)
 		return charge_w;
 	if (j->fixed != WW_PLAN_PRICE)
-		return j->fixed == WW_PLAN_NOT_LIMITED ? free_cap(j) : j->cap_w[j->n_caps - 1];
+		return j->fixed_cap_w;
 	if (charge_w < j->draw_w[0])
 		return j->cap_w[0] * charge_w / j->draw_w[0];
 	return interpolate(j->draw_w, j->cap_w, j->n_caps, charge_w);

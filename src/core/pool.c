@@ -141,10 +141,18 @@ static bool is_multiple(double value, double step)
 	return fabs(ratio - nearbyint(ratio)) < 1e-6;
 }
 
+static double highest_throughput(const struct ww_point *p, size_t n)
+{
+	double highest = 0;
+	for (size_t i = 0; i < n; i++)
+		highest = fmax(highest, p[i].throughput);
+	return highest;
+}
+
 /* The largest power of ten of which all throughputs are multiples; 0 when they are not rounded to six digits or less. */
 static double rounding_step(const struct ww_point *p, size_t n)
 {
-	double step = pow(10, floor(log10(p[0].throughput)));
+	double step = pow(10, floor(log10(highest_throughput(p, n))));
 	for (int digits = 1; digits <= 6; digits++, step /= 10) {
 		size_t i = 0;
 		while (i < n && is_multiple(p[i].throughput, step))
@@ -158,6 +166,6 @@ static double rounding_step(const struct ww_point *p, size_t n)
 double cautious_noise(const struct ww_point *p, size_t n, double known, double assumed)
 {
 	/* a rounded value is uniform within its step; its standard deviation is step / sqrt(12) */
-	double rounding = n ? rounding_step(p, n) / sqrt(12) / p[0].throughput : 0;
+	double rounding = n ? rounding_step(p, n) / sqrt(12) / highest_throughput(p, n) : 0;
 	return fmax(known, fmax(assumed, rounding));
 }

@@ -23,8 +23,9 @@
 #define GOOD_GAP 1e-9        /* relative gap at which nothing is left to gain */
 #define STALLED_SWEEPS 4     /* sweeps without progress after which rounding has won */
 #define LINE_STEPS 24
+#define LEAST_DAMPING 1e-8
 #define CG_STEPS 60
-#define LOG_LOSS_MOST 0.9999 /* log counts a job that stands still as one that nearly does */
+#define LOG_LOSS_MOST 0.999  /* log goes on as a straight line of the loss from here, so that it has no pole */
 
 /* ---- One job's answer to a price ---------------------------------------------------------------------------------- */
 
@@ -54,18 +55,23 @@ static double piece_bend(const struct pieces *p, uint32_t i)
 	return (p->slope[i + 1] - p->slope[i]) / (p->cut[i + 1] - p->cut[i]);
 }
 
-/* Cut at which the marginal of the objective per unit of cut reaches `slope`; `bend` = derivative of the marginal. */
-static double cut_at(struct pieces *p, double slope, bool log, double *bend)
+/* Cut in piece i at which the marginal loss, scaled, reaches `slope`; `bend` = derivative of the marginal. */
+static double cut_at(const struct pieces *p, uint32_t i, double scale, double slope, double *bend)
 {
-	uint32_t i = find_piece(p, slope, log);
-	double b = piece_bend(p, i), s = p->slope[i];
-	*bend = b;
-	if (!log)
-		return p->cut[i] + (slope - s) / b;
-	/* (s + b x) = slope (kept - s x - b x^2 / 2), the root >= 0 */
-	double kept = fmax(1 - p->loss[i], 1 - LOG_LOSS_MOST), half = b + slope * s, rest = slope * kept - s;
-	double x = rest > 0 ? 2 * rest / (half + sqrt(half * half + 2 * slope * b * rest)) : 0;
-	*bend = b / fmax(kept - x * (s + b * x / 2), 1 - LOG_LOSS_MOST) + slope * slope;
+	*bend = scale * piece_bend(p, i);
+	return p->cut[i] + (slope / scale - p->slope[i]) / piece_bend(p, i);
+}
+
+/* The same for -log(1 - loss): (s + b x) = slope (kept - s x - b x^2 / 2), the root >= 0. */
+static double cut_at_log(const struct pieces *p, uint32_t i, double slope, double *bend)
+{
+	double b = piece_bend(p, i), s = p->slope[i], kept = 1 - p->loss[i];
+	double half = b + slope * s, rest = fmax(0, slope * kept - s);
+	double x = 2 * rest / (half + sqrt(half * half + 2 * slope * b * rest));
+	double left = kept - x * (s + b * x / 2);
+	if (!(left > 1 - LOG_LOSS_MOST))
+		return cut_at(p, i, 1 / (1 - LOG_LOSS_MOST), slope, bend);
+	*bend = b / left + slope * slope;
 	return p->cut[i] + x;
 }
 
@@ -73,8 +79,10 @@ static double answer(const ww_alloc *a, struct alloc_job *j, double pull, double
 {
 	double slope = pull / j->gain, bend = 0, cut = 0;
 	*k = 0;
-	if (slope > j->pieces.slope[0])
-		cut = cut_at(&j->pieces, slope, is_log(a), &bend);
+	if (slope > j->pieces.slope[0]) {
+		uint32_t i = find_piece(&j->pieces, slope, is_log(a));
+		cut = is_log(a) ? cut_at_log(&j->pieces, i, slope, &bend) : cut_at(&j->pieces, i, 1, slope, &bend);
+	}
 	if (cut <= j->lo)
 		return j->lo;
 	if (cut >= j->hi)
@@ -92,7 +100,9 @@ static double piece_loss(const ww_alloc *a, const struct alloc_job *j, double cu
 	while (i + 2 < p->n && cut >= p->cut[i + 1])
 		i++;
 	double x = cut - p->cut[i], loss = p->loss[i] + x * (p->slope[i] + piece_bend(p, i) * x / 2);
-	return is_log(a) ? -log1p(-fmin(loss, LOG_LOSS_MOST)) : loss;
+	if (!is_log(a))
+		return loss;
+	return -log1p(-fmin(loss, LOG_LOSS_MOST)) + fmax(0, loss - LOG_LOSS_MOST) / (1 - LOG_LOSS_MOST);
 }
 
 /* ---- All jobs' answers ------------------------------------------------------------------------------------------------ */
@@ -242,9 +252,11 @@ static double least_kept(const ww_alloc *a)
 /* The highest level that all can keep; nobody may go below it afterwards. */
 static void solve_level(ww_alloc *a)
 {
-	double lo = 0, hi = 1;
-	for (size_t i = 0; i < a->n; i++)
+	double lo = 0, hi = 1, most = 1;
+	for (size_t i = 0; i < a->n; i++) {
+		most = fmin(most, 1 - a->jobs[i].weight * ww_curve_loss(&a->jobs[i].curve, a->jobs[i].lo));
 		lo = fmin(lo, 1 - a->jobs[i].weight * ww_curve_loss(&a->jobs[i].curve, a->jobs[i].hi));
+	}
 	for (int step = 0; step < 60 && hi - lo > 1e-13 * hi; step++) {
 		double mid = lo + (hi - lo) / 2;
 		if (level_is_kept(a, mid))
@@ -252,7 +264,7 @@ static void solve_level(ww_alloc *a)
 		else
 			hi = mid;
 	}
-	a->level_bound = hi;
+	a->level_bound = fmin(hi, most);
 	for (size_t i = 0; i < a->n; i++) {
 		struct alloc_job *j = &a->jobs[i];
 		j->hi = cut_at_level(j, lo);
@@ -305,6 +317,7 @@ void price_start(ww_alloc *a)
 	a->last_rows = a->n_rows;
 	a->started = true;
 	a->stalled = 0;
+	a->damping = LEAST_DAMPING;
 	a->dual = a->lower = evaluate(a, a->price);
 	for (size_t i = 0; i < a->n; i++)
 		a->bend[i] = 0;
@@ -358,7 +371,7 @@ static void newton_step(ww_alloc *a, double *step)
 	curvature_diagonal(a, diagonal);
 	for (size_t r = 0; r < a->n_rows; r++) {
 		bool used = is_active(a, r) && diagonal[r] > 0;
-		diagonal[r] = used ? diagonal[r] * (1 + 1e-10) : 0;
+		diagonal[r] = used ? diagonal[r] * (1 + a->damping) : 0;
 		residual[r] = used ? a->gradient[r] : 0;
 		direction[r] = used ? residual[r] / diagonal[r] : 0;
 		step[r] = 0;
@@ -369,7 +382,7 @@ static void newton_step(ww_alloc *a, double *step)
 		double curvature = 0, next = 0;
 		curvature_times(a, direction, image);
 		for (size_t r = 0; r < a->n_rows; r++)
-			curvature += direction[r] * (image[r] += 1e-10 * diagonal[r] * direction[r]);
+			curvature += direction[r] * (image[r] += a->damping * diagonal[r] * direction[r]);
 		if (!(curvature > 0))
 			break;
 		for (size_t r = 0; r < a->n_rows; r++) {
@@ -386,8 +399,8 @@ static void newton_step(ww_alloc *a, double *step)
 	}
 }
 
-/* Takes the longest of the steps 1, 1/2, 1/4 ... that raises the dual; false when none does. */
-static bool line_search(ww_alloc *a, const double *step)
+/* Takes the longest of the steps 1, 1/2, 1/4 ... that raises the dual, and returns its length; 0 when none does. */
+static double line_search(ww_alloc *a, const double *step)
 {
 	double *trial = a->work[5], before = a->dual, length = 1;
 	for (int n = 0; n < LINE_STEPS; n++, length /= 2) {
@@ -396,11 +409,20 @@ static bool line_search(ww_alloc *a, const double *step)
 		a->dual = evaluate(a, trial);
 		if (a->dual > before) {
 			memcpy(a->price, trial, a->n_rows * sizeof *trial);
-			return true;
+			return length;
 		}
 	}
 	a->dual = evaluate(a, a->price);
-	return false;
+	return 0;
+}
+
+/* Rows with nearly the same jobs make Newton's system nearly singular; then short steps ask for more damping. */
+static void adapt_damping(ww_alloc *a, double length)
+{
+	if (length < 0.3)
+		a->damping = fmin(1, a->damping * 100);
+	else if (length == 1)
+		a->damping = fmax(LEAST_DAMPING, a->damping / 10);
 }
 
 /* ---- Row by row: slower, but sure ------------------------------------------------------------------------------------------ */
@@ -531,6 +553,16 @@ static double full_value(const ww_alloc *a)
 	return sum;
 }
 
+/* A broken row whose jobs all sit at a bound gives Newton nothing to go by. */
+static bool has_silent_row(const ww_alloc *a)
+{
+	const double *diagonal = a->work[1];
+	for (size_t r = 0; r < a->n_rows; r++)
+		if (a->rows[r].priced && diagonal[r] == 0 && a->gradient[r] > 1e-9 * a->rows[r].size_w)
+			return true;
+	return false;
+}
+
 bool price_sweep(ww_alloc *a)
 {
 	double full = full_value(a), scale = fmax(fabs(full - a->loss), 1e-12);
@@ -538,7 +570,9 @@ bool price_sweep(ww_alloc *a)
 		return false;
 	double lower = a->lower, *step = a->work[0];
 	newton_step(a, step);
-	if (!line_search(a, step))
+	double length = line_search(a, step);
+	adapt_damping(a, length);
+	if (length < 0.1 || a->stalled > 0 || has_silent_row(a))
 		row_by_row(a);
 	a->lower = fmax(a->lower, a->dual);
 	repair(a, a->cut);
