@@ -112,7 +112,7 @@ static void add(struct fleet *f, struct ww_curve curve)
 static double reach_of(const struct ww_alloc_job *j)
 {
 	double lo = 0, hi = fmax(0, 1 - j->min_w / j->curve->p0_w);
-	if (ww_curve_loss(j->curve, hi) <= 1 - j->floor_frac)
+	if (j->floor_frac == 0 || ww_curve_loss(j->curve, hi) <= 1 - j->floor_frac)
 		return hi;
 	for (int i = 0; i < 200; i++) {
 		double mid = (lo + hi) / 2;
@@ -317,9 +317,9 @@ static void check_shares(const struct fleet *f, const struct answer *a)
 		assert_true(isfinite(s->cut_frac) && s->cut_frac >= 0);
 		assert_true(s->cut_frac <= s->box_cut_frac * (1 + 1e-12));
 		assert_true(s->trust >= 0 && s->trust <= 1);
-		assert_near(s->throughput_frac, 1 - loss, 1e-12 * (1 + loss));
+		assert_near(s->throughput_frac, fmax(0, 1 - loss), 1e-12 * (1 + loss));
 		assert_true(j->curve->p0_w * (1 - s->cut_frac) >= fmin(j->min_w, j->curve->p0_w) - 1e-9);
-		assert_true(1 - loss >= s->floor_frac - 1e-9 * (1 + loss));
+		assert_true(fmax(0, 1 - loss) >= s->floor_frac - 1e-9 * (1 + loss));
 		assert_true(s->floor_frac <= j->floor_frac);
 		if (!kept)
 			continue;

@@ -28,7 +28,7 @@ static struct ww_point at(double cap_w, double power_w, double throughput)
 
 static ww_compare *create(const struct fleet *f, const struct ww_compare_options *options)
 {
-	struct ww_compare_job jobs[JOBS];
+	struct ww_compare_job jobs[JOBS] = {0};
 	struct ww_error err = {WW_OK, ""};
 	ww_compare *out = NULL;
 	for (size_t i = 0; i < f->n; i++)
