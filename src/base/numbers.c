@@ -187,7 +187,7 @@ static enum ww_number_fault check_whole(const char *text, size_t length, double 
 
 enum ww_number_fault ww_number_read_unit(const char *text, size_t length, enum ww_unit unit, double *out)
 {
-	double value, scale;
+	double value = 0, scale = 1;
 	enum ww_number_fault fault;
 
 	trim(&text, &length);
@@ -242,7 +242,7 @@ const char *ww_unit_remedy(enum ww_unit unit)
 	case WW_UNIT_NONE:
 		return "write a number without a unit, like 1.5";
 	case WW_UNIT_WHOLE:
-		return "write a whole number without a unit, like 8";
+		return "write a whole number without a unit, like 2";
 	case WW_UNIT_PERCENT:
 		return "write a percentage, like 30%";
 	case WW_UNIT_POWER:

@@ -16,7 +16,7 @@
 #define ROUNDING 1e-9
 #define NOT_GIVEN UINT32_MAX
 
-/* A row that carries `part` of the load of the row above whose name it stands; line is where. */
+/* A row above another one: the part of the lower row's load that it carries, and where the file says so. */
 struct feed {
 	uint32_t row;
 	double part_frac;
@@ -113,7 +113,7 @@ static const struct ww_yaml_field job_fields[] = {
 	{"weight", WW_YAML_NUMBER, false, FIELD(raw_job, weight), 1e-6, 1e6, "must be 0.000001 to 1000000"},
 	{"min", WW_YAML_POWER, false, FIELD(raw_job, min_w), 0.001, 1e5, CAP_RULE},
 	{"max", WW_YAML_POWER, false, FIELD(raw_job, max_w), 0.001, 1e5, CAP_RULE},
-	{"on", WW_YAML_NODE, false, FIELD(raw_job, on), 0, 0, NULL},
+	{"on", WW_YAML_NODE, false, FIELD(raw_job, on), 0, 0, NULL}, /* the last; required where there are rows */
 };
 static const struct ww_yaml_table job_table = {"job", "job", job_fields, N_FIELDS(job_fields)};
 
@@ -419,9 +419,11 @@ static ww_status join_rows(struct reader *r)
 	size_t n = r->cluster.n_rows;
 	for (size_t i = 0; !status && i < n; i++)
 		status = read_feeds(r, i);
-	struct step *path = status || n == 0 ? NULL : calloc(n, sizeof *path);
-	if (!status && n > 0 && !path)
-		status = ww_yaml_no_memory(&r->yaml);
+	if (status || n == 0)
+		return status;
+	struct step *path = calloc(n, sizeof *path);
+	if (!path)
+		return ww_yaml_no_memory(&r->yaml);
 	for (size_t i = 0; !status && i < n; i++)
 		status = climb(r, path, (uint32_t)i);
 	free(path);
@@ -561,9 +563,6 @@ static ww_status read_shares(struct reader *r, struct placing *p)
 static ww_status place_job(struct reader *r, const struct raw_job *raw, const char *label, struct ww_cluster_job *job)
 {
 	struct placing p = {.raw = raw, .label = label};
-	if (!raw->on && r->cluster.n_rows > 0)
-		return ww_yaml_fail(&r->yaml, WW_ERR_INVALID, job->line,
-		                    "%son: is missing; name the row that feeds its GPUs", label);
 	if (!raw->on)
 		return WW_OK;
 	ww_status status = read_shares(r, &p);
@@ -600,7 +599,12 @@ static ww_status add_job(struct reader *r, const struct ww_yaml_node *node, cons
 	static const double floors[] = {1.00, 0.90, 0.75, 0.50};
 	struct ww_cluster *c = &r->cluster;
 	struct raw_job raw = {.tier = NOT_GIVEN, .floor_frac = NAN, .weight = 1, .min_w = NAN, .max_w = NAN};
-	ww_status status = ww_yaml_read_map(&r->yaml, node, &job_table, label, &raw);
+	struct ww_yaml_field fields[N_FIELDS(job_fields)];
+	struct ww_yaml_table table = job_table;
+	memcpy(fields, job_fields, sizeof fields);
+	fields[N_FIELDS(fields) - 1].required = c->n_rows > 0;
+	table.fields = fields;
+	ww_status status = ww_yaml_read_map(&r->yaml, node, &table, label, &raw);
 	if (status || (status = check_job(r, &raw, node, label)))
 		return status;
 
