@@ -8,7 +8,7 @@
 
 enum { OPT_CUT = 0x200, OPT_BUDGET, OPT_CLUSTER, OPT_OBJECTIVE, OPT_ACCOUNT, OPT_POLICY, OPT_EXPLORE };
 
-#define REASON 200
+#define REASON 700 /* bytes; a row's name may take 512 of them */
 
 struct plan_args {
 	struct ww_sweep_args sweep;
@@ -144,6 +144,7 @@ static const char *policy_name(const struct report *r)
 	return r->args->equal ? "equal" : "curve";
 }
 
+/* Of what the jobs draw without caps; negative when the budget is larger. */
 static double planned_cut(const struct report *r)
 {
 	return 1 - r->total.budget_w / r->total.baseline_w;
@@ -154,61 +155,95 @@ static const char *row_name(const struct report *r, size_t row)
 	return row < r->problem.n_rows ? r->cluster.rows[row].name : "the budget";
 }
 
-/* The row of a job that cannot be kept with all floors kept. */
+/* Of the rows that cannot be kept with all floors kept, the innermost that carries the job. */
 static size_t forcing_row(const struct report *r, size_t job)
 {
 	const struct ww_plan_row *rows = ww_plan_rows(r->plan);
-	for (uint32_t i = 0; i < r->jobs[job].n_rows; i++)
-		if (rows[r->jobs[job].rows[i].row].result.missing_w > 0)
-			return r->jobs[job].rows[i].row;
-	return r->problem.n_rows;
+	size_t found = r->problem.n_rows;
+	for (uint32_t i = 0; i < r->jobs[job].n_rows; i++) {
+		size_t row = r->jobs[job].rows[i].row;
+		if (rows[row].result.missing_w > 0 &&
+		    (found == r->problem.n_rows || rows[row].result.power_w < rows[found].result.power_w))
+			found = row;
+	}
+	return found;
+}
+
+static bool is_held_below_floor(const struct ww_plan_share *s)
+{
+	return s->limit == WW_PLAN_HIGHEST && s->throughput_frac < s->floor_frac - 1e-6;
+}
+
+/* Appends "; rack-1 is full" where a row presses harder than the budget. */
+static void add_row(const struct report *r, const struct ww_plan_share *s, char out[REASON])
+{
+	size_t used = strlen(out);
+	if (s->row < r->problem.n_rows)
+		snprintf(out + used, REASON - used, "; %s is full", row_name(r, s->row));
 }
 
 static void write_price_reason(const struct report *r, const struct ww_plan_share *s, char out[REASON])
 {
 	double more = s->cut_frac - s->equal_cut_frac;
-	const char *how = more > 0.005    ? "deeper than"
-	                  : more < -0.005 ? "less than"
-	                                  : "like";
-	const char *why = more > 0.005    ? ": a watt costs it less"
-	                  : more < -0.005 ? ": a watt costs it more"
-	                                  : "";
-	bool full = s->row < r->problem.n_rows;
-	snprintf(out, REASON, "%s an equal cut (%.0f %%)%s%s%s%s", how, 100 * s->equal_cut_frac, why, full ? "; " : "",
-	         full ? row_name(r, s->row) : "", full ? " is full" : "");
+	bool like = fabs(more) <= 0.005, least_loss = r->args->objective == WW_OBJECTIVE_MAXMIN;
+	if (r->args->equal)
+		snprintf(out, REASON, "an equal cut");
+	else if (like)
+		snprintf(out, REASON, "like an equal cut (%.0f %%)", 100 * s->equal_cut_frac);
+	else
+		snprintf(out, REASON, "%s an equal cut (%.0f %%)%s it %s", more > 0 ? "deeper than" : "less than",
+		         100 * s->equal_cut_frac, least_loss ? ": that would cost" : ": a watt costs",
+		         more > 0 ? "less" : "more");
+	add_row(r, s, out);
+}
+
+static const char *uncut_reason(const struct report *r, const struct ww_plan_share *s)
+{
+	if (r->total.outcome == WW_OUTCOME_UNCHANGED)
+		return "not cut: every limit is kept without";
+	if (s->row == SIZE_MAX)
+		return "not cut: no limit above it is reached";
+	if (r->args->equal || r->args->objective == WW_OBJECTIVE_MAXMIN)
+		return "not cut";
+	return "not cut: a watt costs it more than others";
 }
 
 static void write_reason(const struct report *r, size_t i, char out[REASON])
 {
 	const struct ww_plan_share *s = &ww_plan_shares(r->plan)[i];
+	double floor_percent = 100 * s->floor_frac;
 	switch ((enum ww_plan_limit)s->limit) {
 	case WW_PLAN_PRICE:
-		if (r->args->equal)
-			snprintf(out, REASON, "an equal cut");
-		else
-			write_price_reason(r, s, out);
+		write_price_reason(r, s, out);
 		return;
 	case WW_PLAN_UNCUT:
-		snprintf(out, REASON, "not cut%s", r->total.outcome == WW_OUTCOME_UNCHANGED ? ": the budget is kept without" : "");
+		snprintf(out, REASON, "%s", uncut_reason(r, s));
 		return;
 	case WW_PLAN_FLOOR:
-		snprintf(out, REASON, "at its floor of %.0f %%", 100 * s->floor_frac);
+		snprintf(out, REASON, "at its floor of %.3g %%", floor_percent);
 		return;
 	case WW_PLAN_RELAXED:
-		snprintf(out, REASON, "below its floor of %.0f %%: %s cannot be kept otherwise", 100 * s->floor_frac,
+		snprintf(out, REASON, "below its floor of %.3g %%: %s cannot be kept otherwise", floor_percent,
 		         row_name(r, forcing_row(r, i)));
 		return;
 	case WW_PLAN_DEEPEST:
-		snprintf(out, REASON, "as deep as was measured for it");
+		snprintf(out, REASON, "at the lowest cap measured for it");
+		add_row(r, s, out);
 		return;
 	case WW_PLAN_LOWEST:
-		snprintf(out, REASON, "at its lowest cap");
+		snprintf(out, REASON, "at the lowest cap allowed for it");
+		return;
+	case WW_PLAN_HIGHEST:
+		if (is_held_below_floor(s))
+			snprintf(out, REASON, "below its floor of %.3g %%: its 'max' allows no higher cap", floor_percent);
+		else
+			snprintf(out, REASON, "at the highest cap allowed for it");
 		return;
 	case WW_PLAN_NOT_LIMITED:
 		snprintf(out, REASON, "no cap limits it: capped where it costs nothing");
 		return;
 	case WW_PLAN_NOT_MEASURED:
-		snprintf(out, REASON, "measured at too few caps: left alone");
+		snprintf(out, REASON, "measured at too few caps: not cut");
 		return;
 	}
 }
@@ -234,7 +269,7 @@ static void print_jobs(const struct report *r)
 		write_reason(r, i, reason);
 		ww_table_text(table, "%s", r->jobs[i].name);
 		ww_table_text(table, "%u", r->jobs[i].gpus);
-		ww_table_number(table, floor(s->cap_w * 10) / 10, 1);
+		ww_table_number(table, floor(s->cap_w * 10 + 1e-6) / 10, 1);
 		ww_table_number(table, 100 * s->cut_frac, 1);
 		ww_table_number(table, 100 * s->throughput_frac, 1);
 		if (s->floor_frac > 0)
@@ -267,19 +302,60 @@ static void print_rows(const struct report *r)
 	ww_table_destroy(table);
 }
 
-static void print_infeasible(const struct report *r)
+/* Rounded up to whole watts, but not for the last bits of a sum. */
+static const char *whole_watts(double watts, char out[WW_TEXT_NUMBER])
+{
+	return ww_text_thousands(ceil(watts * (1 - 1e-9)), out);
+}
+
+static void print_missing(const char *name, const struct ww_alloc_row_result *row)
 {
 	char missing[WW_TEXT_NUMBER], over[WW_TEXT_NUMBER];
+	char *clean = ww_text_clean(name, 200);
+	printf("Infeasible: %s lacks %s W ", clean, whole_watts(row->missing_w, missing));
+	if (row->over_w >= row->missing_w * (1 - 1e-9))
+		puts("even with every job at its lowest cap.");
+	else if (row->over_w > 0)
+		printf("with every floor kept, and %s W even with every job at its lowest cap.\n",
+		       whole_watts(row->over_w, over));
+	else
+		puts("with every floor kept.");
+	free(clean);
+}
+
+static void print_infeasible(const struct report *r)
+{
+	const struct ww_plan_row *rows = ww_plan_rows(r->plan);
+	size_t held = 0, missing = 0, over = 0;
+	for (size_t i = 0; i < r->problem.n_jobs; i++)
+		held += is_held_below_floor(&ww_plan_shares(r->plan)[i]);
 	for (size_t i = 0; i <= r->problem.n_rows; i++) {
-		const struct ww_alloc_row_result *row = &ww_plan_rows(r->plan)[i].result;
-		if (row->missing_w <= 0)
-			continue;
-		printf("Infeasible: %s lacks %s W with every floor kept", row_name(r, i),
-		       ww_text_thousands(ceil(row->missing_w), missing));
-		if (row->over_w > 0)
-			printf(", and still %s W with every job at its lowest cap", ww_text_thousands(ceil(row->over_w), over));
-		puts(".");
+		if (rows[i].result.missing_w > 0)
+			print_missing(row_name(r, i), &rows[i].result);
+		missing += rows[i].result.missing_w > 0;
+		over += rows[i].result.over_w > 0;
 	}
+	if (held > 0)
+		printf("Infeasible: %zu job%s its floor under the highest cap allowed.\n", held,
+		       held == 1 ? " cannot keep" : "s cannot keep");
+	if (over > 0)
+		printf("Stop or move jobs, or measure lower caps%s.\n",
+		       r->args->account == WW_ACCOUNT_CAP ? "; --account draw counts what jobs draw instead of their caps"
+		                                          : "");
+	else if (missing > 0)
+		puts("So floors are lowered, those of tier 3 first, until every limit is kept.");
+}
+
+static const char *plural(size_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+/* Two digits, rounded up: what is proved stays true. */
+static double round_up(double value)
+{
+	double unit = pow(10, floor(log10(value)) - 1);
+	return ceil(value / unit - 1e-9) * unit;
 }
 
 /* What another watt would bring, and what is proved of the division. */
@@ -288,31 +364,61 @@ static void print_worth(const struct report *r)
 	const struct ww_plan_total *t = &r->total;
 	double worth = ww_plan_rows(r->plan)[r->problem.n_rows].tokens_per_w;
 	if (worth > 0)
-		printf("One watt more in the budget would bring %.3g units of throughput.\n", worth);
-	if (r->args->equal || t->outcome == WW_OUTCOME_UNCHANGED)
-		return;
-	printf("Proved: no other division of these curves is better by %s%.2g %% (objective: %s).\n",
-	       t->bound_gap_frac < 1e-6 ? "even " : "more than ", fmax(1e-4, 100 * t->bound_gap_frac),
-	       ww_objective_name(r->args->objective));
+		printf("One watt more in the budget would bring %.3g more throughput (all jobs, in the unit of the sweep).\n",
+		       worth);
+	if (!r->args->equal && t->outcome == WW_OUTCOME_OPTIMAL && r->problem.n_jobs > 1)
+		printf("Proved: within these curves and limits no other division is better by more than %.2g %% (objective: "
+		       "%s).\n",
+		       round_up(fmax(1e-4, 100 * t->bound_gap_frac)), ww_objective_name(r->args->objective));
+}
+
+static void print_budget(const struct report *r)
+{
+	char budget[WW_TEXT_NUMBER], drew[WW_TEXT_NUMBER];
+	double cut = planned_cut(r);
+	printf("\nThe jobs draw %s W without caps; the budget is %s W (", ww_text_thousands(r->total.baseline_w, drew),
+	       ww_text_thousands(r->total.budget_w, budget));
+	if (fabs(cut) < 5e-5)
+		puts("as much).");
+	else
+		printf("%.4g %% %s).\n", 100 * fabs(cut), cut > 0 ? "less" : "more");
+}
+
+static void print_power(const struct report *r)
+{
+	char power[WW_TEXT_NUMBER];
+	bool kept = ww_plan_rows(r->plan)[r->problem.n_rows].result.over_w <= 0;
+	const char *what = "The caps", *so = ": in force, they keep the budget whatever the jobs do";
+	if (r->args->account == WW_ACCOUNT_DRAW) {
+		what = "The draws expected under these caps";
+		so = "; a job that draws more than measured can break the budget";
+	}
+	printf("%s add up to %s W%s.\n", what, ww_text_thousands(r->total.power_w, power),
+	       kept ? so : ", more than the budget");
 }
 
 static void print_totals(const struct report *r)
 {
-	char budget[WW_TEXT_NUMBER], drew[WW_TEXT_NUMBER], power[WW_TEXT_NUMBER];
 	const struct ww_plan_total *t = &r->total;
-	printf("\nThe jobs draw %s W without caps; the budget is %s W (%.4g %% less).\n",
-	       ww_text_thousands(t->baseline_w, drew), ww_text_thousands(t->budget_w, budget), 100 * planned_cut(r));
-	printf("%s add up to %s W; the jobs keep %.1f %% of their throughput (weighted mean).\n",
-	       r->args->account == WW_ACCOUNT_CAP ? "The caps" : "The expected draws", ww_text_thousands(t->power_w, power),
-	       100 * t->relative);
+	print_budget(r);
+	print_power(r);
+	if (t->outcome == WW_OUTCOME_UNCHANGED)
+		puts("No job has to be cut.");
+	else if (r->args->equal)
+		printf("The jobs keep %.1f %% of their throughput (weighted mean).\n", 100 * t->relative);
+	else
+		printf("The jobs keep %.1f %% of their throughput (weighted mean); an equal cut would keep %.1f %%.\n",
+		       100 * t->relative, 100 * t->equal_relative);
 	print_worth(r);
 	print_infeasible(r);
+	puts("Nothing was set: this is a plan.");
 }
 
 static void print_report(const struct report *r)
 {
 	char *name = ww_text_clean(r->file->name, 200);
-	printf("%s: caps for %zu jobs, policy %s\n\n", name, r->problem.n_jobs, policy_name(r));
+	printf("%s: caps for %zu job%s, policy %s, objective %s\n\n", name, r->problem.n_jobs, plural(r->problem.n_jobs),
+	       policy_name(r), ww_objective_name(r->args->objective));
 	print_jobs(r);
 	print_rows(r);
 	print_totals(r);
@@ -354,6 +460,7 @@ static void json_rows(const struct report *r, ww_json *json)
 		ww_json_number(json, "limit_w", r->cluster.rows[i].limit_w);
 		ww_json_number(json, "fixed_w", r->cluster.rows[i].fixed_w);
 		ww_json_number(json, "power_w", row->result.power_w);
+		ww_json_text(json, "state", row->result.over_w > 0 ? "broken" : row->full ? "full" : "free");
 		ww_json_number(json, "price", row->result.price);
 		ww_json_number(json, "tokens_per_w", row->tokens_per_w);
 		ww_json_number(json, "missing_w", row->result.missing_w);
@@ -370,7 +477,7 @@ static void print_json(const struct report *r)
 	ww_json_text(json, "policy", policy_name(r));
 	ww_json_text(json, "objective", ww_objective_name(r->args->objective));
 	ww_json_text(json, "account", ww_account_name(r->args->account));
-	ww_json_number(json, "cut_frac", planned_cut(r));
+	ww_json_number(json, "cut_frac", fmax(0, planned_cut(r)));
 	ww_json_number(json, "budget_w", r->total.budget_w);
 	ww_json_text(json, "outcome", ww_outcome_name((enum ww_outcome)r->total.outcome));
 	ww_json_number(json, "bound_gap_frac", r->args->equal ? NAN : r->total.bound_gap_frac);
@@ -385,6 +492,7 @@ static void print_json(const struct report *r)
 	ww_json_number(json, "power_w", r->total.power_w);
 	ww_json_number(json, "throughput", r->total.throughput);
 	ww_json_number(json, "relative", r->total.relative);
+	ww_json_number(json, "equal_relative", r->total.equal_relative);
 	ww_json_end(json);
 	ww_json_print(json, stdout);
 	ww_json_destroy(json);
@@ -400,7 +508,8 @@ static void plot_bars(ww_plot *plot, const struct report *r, bool throughput)
 		ww_plot_point(plot, (double)i, throughput ? 100 * s[i].throughput_frac : s[i].cap_w);
 	ww_plot_series(plot, WW_PLOT_POINTS, 6, throughput ? "floor" : "draw without a cap");
 	for (size_t i = 0; i < r->problem.n_jobs; i++)
-		ww_plot_point(plot, (double)i, throughput ? 100 * s[i].floor_frac : s[i].p0_w);
+		if (!throughput || s[i].floor_frac > 0)
+			ww_plot_point(plot, (double)i, throughput ? 100 * s[i].floor_frac : s[i].p0_w);
 }
 
 static bool write_plot(const struct report *r)
@@ -493,6 +602,10 @@ static bool check_args(const struct plan_args *args)
 		ww_complain(args->sweep.who, "one FILE at a time; a plan divides one budget");
 	else if (isnan(args->cut_frac) == isnan(args->budget_w))
 		ww_complain(args->sweep.who, "give either --cut PERCENT or --budget-w WATTS, for example --cut 30%%");
+	else if (args->explore && !args->cluster_path)
+		ww_complain(args->sweep.who, "--explore goes down to the 'min' of the jobs in a --cluster FILE, and there is none");
+	else if (args->cluster_path && strcmp(args->cluster_path, "-") == 0 && strcmp(args->sweep.files[0], "-") == 0)
+		ww_complain(args->sweep.who, "standard input '-' can be read only once");
 	else
 		return true;
 	return false;
@@ -535,7 +648,7 @@ static const struct argp_option options[] = {
 	{"account", OPT_ACCOUNT, "WORD", 0,
          "What the budget counts: cap (default; kept whatever the jobs do) or draw (as measured)", 1},
 	{"policy", OPT_POLICY, "WORD", 0, "curve (default) or equal", 1},
-	{"explore", OPT_EXPLORE, NULL, 0, "Let jobs go deeper than was measured for them", 1},
+	{"explore", OPT_EXPLORE, NULL, 0, "Let jobs go below the caps measured for them, down to their 'min' in the cluster file", 1},
 	{0},
 };
 static const struct argp_child children[] = {{&ww_sweep_argp, 0, NULL, 0}, {0}};
@@ -543,14 +656,13 @@ static const struct argp command = {
 	.options = options,
 	.parser = parse,
 	.children = children,
-	.args_doc = "FILE --cut PERCENT",
+	.args_doc = "FILE --cut PERCENT\nFILE --budget-w WATTS",
 	.doc = "Caps per job for one power budget, with the reason for each: the budget and every row of the cluster are "
-	       "kept, every job keeps its floor, and as much throughput as possible survives. FILE is a measured sweep; "
-	       "without --cluster each of its groups is one job.\v"
-	       "Exit status: 0 done, 1 failed, 2 wrong usage, 3 the budget or a row cannot be kept with all floors "
-	       "kept.\n\n"
+	       "kept, every job keeps its floor, and as much throughput as possible survives. Caps are printed, not set. FILE "
+	       "is a measured sweep; without --cluster each of its groups is one job.\v"
+	       "Exit status: 0 done, 1 failed, 2 wrong usage, 3 the budget, a row or a floor cannot be kept.\n\n"
 	       "Example:\n"
-	       "  wattweir plan examples/sample-sweep.csv --cluster examples/cluster.yaml --cut 30%\n",
+	       "  wattweir plan examples/sample-sweep.csv --cut 30%\n",
 };
 
 static int report_plan(const struct plan_args *args, const struct ww_sweep_file *file)

@@ -97,7 +97,7 @@ struct ww_plan_job {
 	uint32_t gpus;                 /* GPUs of the job now; its throughput is scaled in proportion */
 	int tier;
 	double floor_frac, weight;
-	double min_w, max_w;           /* lowest and highest cap per GPU; NAN = as measured */
+	double min_w, max_w;           /* lowest and highest cap per GPU; NAN = as measured. No cap breaks them */
 	const struct ww_row_share *rows;
 	uint32_t n_rows;
 };
@@ -122,8 +122,9 @@ enum ww_plan_limit {
 	WW_PLAN_UNCUT,       /* not cut */
 	WW_PLAN_FLOOR,       /* at its floor */
 	WW_PLAN_RELAXED,     /* below its floor: a row forced it */
-	WW_PLAN_DEEPEST,     /* at the deepest cut measured for it, or at its equal cut where that is deeper */
-	WW_PLAN_LOWEST,      /* at its lowest cap */
+	WW_PLAN_DEEPEST,     /* at the deepest cut measured for it */
+	WW_PLAN_LOWEST,      /* at the lowest cap allowed for it, its min_w */
+	WW_PLAN_HIGHEST,     /* at the highest cap allowed for it, its max_w; that may even be below its floor */
 	WW_PLAN_NOT_LIMITED, /* no cap limits it */
 	WW_PLAN_NOT_MEASURED /* too few caps measured */
 };
@@ -138,19 +139,20 @@ struct ww_plan_share {
 	double floor_frac;      /* promised */
 	double trust;
 	int limit;              /* enum ww_plan_limit */
-	size_t row;             /* the tight row that presses hardest, n_rows = the budget; SIZE_MAX = none */
+	size_t row;             /* the full row that presses hardest; n_rows = only the budget, SIZE_MAX = none */
 };
 
 struct ww_plan_row {
 	struct ww_alloc_row_result result;
-	double tokens_per_w; /* throughput that one watt more on this row would bring; NAN where it is not tight */
+	bool full;
+	double tokens_per_w; /* throughput that one watt more on this row would bring; NAN where it is not full */
 };
 
 struct ww_plan_total {
-	int outcome; /* enum ww_outcome */
+	int outcome; /* enum ww_outcome; infeasible also where a job's max_w keeps it below its floor */
 	double baseline_w, budget_w, power_w; /* power_w in the account's terms */
 	double throughput;                    /* sum of T */
-	double relative;                      /* weighted mean of T/T0 */
+	double relative, equal_relative;      /* weighted mean of T/T0; what the equal cut would give */
 	double bound_gap_frac, shrink;
 };
 

@@ -4,18 +4,20 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MOST_SWEEPS 100
 #define PRICED_ROWS 32   /* rows whose worth of a watt is worked out; the highest prices first */
 #define PROBE_SHARE 1e-3 /* of a row's power, for the worth of a watt */
 #define NEAR 1e-7        /* two cuts are the same */
+#define FULL_SHARE 1e-9  /* of a row's budget, what a full row may leave */
 
 struct job {
 	const struct ww_plan_job *in;
 	double p0_w, t0;
-	double least_charge_w; /* what the allocator may not go below */
-	int fixed;             /* WW_PLAN_NOT_LIMITED or _NOT_MEASURED, else WW_PLAN_PRICE */
-	double fixed_cap_w;    /* its cap when it is fixed */
+	double least_w, least_charge_w, most_charge_w; /* lowest cap, its charge, the charge of the highest cap allowed */
+	int fixed;          /* not cut: WW_PLAN_NOT_LIMITED, _NOT_MEASURED or _LOWEST; else WW_PLAN_PRICE */
+	double fixed_cap_w; /* its cap then */
 	size_t n_caps;
 	double *cap_w, *draw_w; /* ascending caps, running maximum of the draw */
 	struct ww_curve curve;
@@ -43,12 +45,20 @@ static void fill_draws(struct job *j, const struct pooled *p, size_t n)
 }
 
 /* A curve for a job that is not cut: charged in full whatever the price. */
-static void make_fixed(struct job *j, double charge_w)
+static void make_fixed(struct job *j, int why, double cap_w, enum ww_account account)
 {
-	j->least_charge_w = charge_w;
+	double charge_w = account == WW_ACCOUNT_CAP ? cap_w : fmin(cap_w, j->p0_w);
+	j->fixed = why;
+	j->fixed_cap_w = cap_w;
+	j->least_charge_w = j->most_charge_w = charge_w;
 	j->curve = (struct ww_curve){.p0_w = charge_w, .t0_tps = j->t0, .status = WW_PFI_TOO_FEW_POINTS};
 	curve_add_knot(&j->curve, 0, 1);
 	curve_add_knot(&j->curve, 1, 2);
+}
+
+static double allowed_cap(const struct ww_plan_job *in, double cap_w)
+{
+	return fmax(fmin(cap_w, in->max_w), in->min_w); /* NAN limits nothing */
 }
 
 /* The lowest cap whose draw is that without a cap. */
@@ -62,22 +72,32 @@ static double free_cap(const struct job *j)
 
 static void curve_of_fixed(struct job *j, const struct ww_pfi *pfi, enum ww_account account)
 {
-	j->fixed = pfi->status == WW_PFI_NOT_POWER_LIMITED ? WW_PLAN_NOT_LIMITED : WW_PLAN_NOT_MEASURED;
-	j->fixed_cap_w = j->fixed == WW_PLAN_NOT_LIMITED ? free_cap(j) : j->cap_w[j->n_caps - 1];
-	if (!isnan(j->in->max_w))
-		j->fixed_cap_w = fmin(j->fixed_cap_w, j->in->max_w);
-	make_fixed(j, account == WW_ACCOUNT_CAP ? j->fixed_cap_w : fmin(j->p0_w, j->fixed_cap_w));
+	if (pfi->status == WW_PFI_NOT_POWER_LIMITED)
+		make_fixed(j, WW_PLAN_NOT_LIMITED, allowed_cap(j->in, free_cap(j)), account);
+	else
+		make_fixed(j, WW_PLAN_NOT_MEASURED, allowed_cap(j->in, j->cap_w[j->n_caps - 1]), account);
 }
 
-/* The lowest charge allowed: measured, unless exploring below it was asked for. */
-static double least_charge(const struct job *j, const struct ww_plan_problem *p)
+/* What a cap is charged: itself, or the draw measured under it, in proportion below the lowest cap measured. */
+static double charge_at(const struct job *j, enum ww_account account, double cap_w)
 {
-	double measured = p->account == WW_ACCOUNT_CAP ? j->cap_w[0] : j->draw_w[0], wanted = j->in->min_w;
-	if (isnan(wanted))
-		return measured;
-	if (wanted < j->cap_w[0])
-		return p->explore ? measured * wanted / j->cap_w[0] : measured;
-	return p->account == WW_ACCOUNT_CAP ? wanted : interpolate(j->cap_w, j->draw_w, j->n_caps, wanted);
+	if (account == WW_ACCOUNT_CAP)
+		return cap_w;
+	if (cap_w < j->cap_w[0])
+		return j->draw_w[0] * cap_w / j->cap_w[0];
+	return interpolate(j->cap_w, j->draw_w, j->n_caps, cap_w);
+}
+
+/* The lowest cap is a measured one, unless exploring below it was asked for, or no higher one is allowed. */
+static void set_limits(struct job *j, const struct ww_plan_problem *p)
+{
+	double min_w = j->in->min_w, max_w = j->in->max_w;
+	j->least_w = j->cap_w[0];
+	if (min_w > j->least_w || (p->explore && min_w < j->least_w))
+		j->least_w = min_w;
+	j->least_w = fmin(j->least_w, max_w);
+	j->least_charge_w = charge_at(j, p->account, j->least_w);
+	j->most_charge_w = isnan(max_w) ? INFINITY : charge_at(j, p->account, max_w);
 }
 
 static ww_status curve_of_job(struct job *j, const struct ww_plan_problem *p, struct ww_error *err)
@@ -97,8 +117,10 @@ static ww_status curve_of_job(struct job *j, const struct ww_plan_problem *p, st
 		return WW_OK;
 	}
 	j->fixed = WW_PLAN_PRICE;
-	j->least_charge_w = least_charge(j, p);
+	set_limits(j, p);
 	status = ww_curve_measure(j->in->points, j->in->n, &options, p->account, &j->curve, err);
+	if (!status && j->least_charge_w >= j->curve.p0_w)
+		make_fixed(j, WW_PLAN_LOWEST, j->least_w, p->account);
 	j->curve.t0_tps = j->t0;
 	return status;
 }
@@ -114,7 +136,7 @@ static ww_status take_job(struct job *j, const struct ww_plan_job *in, const str
 	if (!status)
 		status = pool_points(in->points, in->n, 0, INFINITY, pooled, &n, err);
 	if (!status && n == 0)
-		status = ww_fail(err, WW_ERR_NO_DATA, "job %s: its sweep has no points", in->name);
+		status = ww_fail(err, WW_ERR_NO_DATA, "job %s: none of its measurements is left; widen the caps", in->name);
 	if (!status) {
 		j->draw_w = j->cap_w + in->n + 1;
 		fill_draws(j, pooled, n);
@@ -126,15 +148,43 @@ static ww_status take_job(struct job *j, const struct ww_plan_job *in, const str
 
 /* ---- The allocator's problem -------------------------------------------------------------------------------------------- */
 
-static struct ww_alloc_job ask_for(const struct job *j, size_t id)
+static struct ww_alloc_job ask_for(const struct job *j)
 {
 	const struct ww_plan_job *in = j->in;
-	struct ww_alloc_job ask = {.id = id, .gpus = in->gpus, .n_rows = in->n_rows, .tier = in->tier,
-	                           .weight = in->weight, .floor_frac = in->floor_frac, .min_w = j->least_charge_w,
-	                           .curve = &j->curve, .rows = in->rows};
-	if (!isnan(in->max_w) && in->max_w < j->curve.p0_w)
-		ask.max_w = fmax(in->max_w, ask.min_w);
+	struct ww_alloc_job ask = {.gpus = in->gpus, .n_rows = in->n_rows, .tier = in->tier, .weight = in->weight,
+	                           .floor_frac = in->floor_frac, .min_w = j->least_charge_w, .curve = &j->curve,
+	                           .rows = in->rows};
+	if (j->most_charge_w < j->curve.p0_w)
+		ask.max_w = fmax(j->most_charge_w, ask.min_w);
 	return ask;
+}
+
+struct named {
+	const char *name;
+	size_t at;
+};
+
+static int by_name(const void *a, const void *b)
+{
+	const struct named *p = a, *q = b;
+	int order = strcmp(p->name, q->name);
+	return order ? order : (p->at > q->at) - (p->at < q->at);
+}
+
+/* Ties are broken by name, not by the order of the jobs. */
+static ww_status number_jobs(ww_plan *plan, struct ww_error *err)
+{
+	size_t n = plan->problem.n_jobs;
+	struct named *names = malloc(n * sizeof *names);
+	if (!names)
+		return ww_fail(err, WW_ERR_NOMEM, "out of memory for %zu jobs", n);
+	for (size_t i = 0; i < n; i++)
+		names[i] = (struct named){plan->problem.jobs[i].name, i};
+	qsort(names, n, sizeof *names, by_name);
+	for (size_t i = 0; i < n; i++)
+		plan->asks[names[i].at].id = i;
+	free(names);
+	return WW_OK;
 }
 
 static ww_status build(ww_plan *plan, struct ww_error *err)
@@ -144,13 +194,13 @@ static ww_status build(ww_plan *plan, struct ww_error *err)
 		ww_status status = take_job(&plan->jobs[i], &p->jobs[i], p, err);
 		if (status)
 			return status;
-		plan->asks[i] = ask_for(&plan->jobs[i], i);
+		plan->asks[i] = ask_for(&plan->jobs[i]);
 		plan->total.baseline_w += p->jobs[i].gpus * plan->jobs[i].p0_w;
 	}
 	for (size_t r = 0; r < p->n_rows; r++)
 		plan->rows[r] = p->rows[r];
 	plan->total.budget_w = isnan(p->budget_w) ? (1 - p->cut_frac) * plan->total.baseline_w : p->budget_w;
-	return WW_OK;
+	return number_jobs(plan, err);
 }
 
 static ww_status solve(ww_plan *plan, ww_alloc *alloc, double budget_w, struct ww_error *err)
@@ -168,39 +218,53 @@ static ww_status solve(ww_plan *plan, ww_alloc *alloc, double budget_w, struct w
 
 static double cap_of(const struct job *j, enum ww_account account, double charge_w)
 {
-	if (account == WW_ACCOUNT_CAP)
-		return charge_w;
 	if (j->fixed != WW_PLAN_PRICE)
 		return j->fixed_cap_w;
+	if (account == WW_ACCOUNT_CAP)
+		return charge_w;
 	if (charge_w < j->draw_w[0])
 		return j->cap_w[0] * charge_w / j->draw_w[0];
-	return interpolate(j->draw_w, j->cap_w, j->n_caps, charge_w);
+	return allowed_cap(j->in, interpolate(j->draw_w, j->cap_w, j->n_caps, charge_w));
 }
 
-static int limit_of(const struct job *j, const struct ww_alloc_share *s, double lowest)
+static int limit_of(const struct job *j, const struct ww_alloc_share *s, bool unchanged)
 {
+	double p0_w = j->curve.p0_w, lowest = 1 - j->least_charge_w / p0_w, highest = 1 - j->most_charge_w / p0_w;
+	bool at_floor = j->in->floor_frac > 0 && s->throughput_frac <= j->in->floor_frac + NEAR;
 	if (j->fixed != WW_PLAN_PRICE)
 		return j->fixed;
+	if (highest > 0 && s->cut_frac <= highest + NEAR)
+		return WW_PLAN_HIGHEST;
 	if (s->throughput_frac < j->in->floor_frac - NEAR)
 		return WW_PLAN_RELAXED;
 	if (s->cut_frac <= NEAR)
-		return WW_PLAN_UNCUT;
-	if (j->in->floor_frac > 0 && s->throughput_frac <= j->in->floor_frac + NEAR)
+		return at_floor && !unchanged ? WW_PLAN_FLOOR : WW_PLAN_UNCUT;
+	if (at_floor)
 		return WW_PLAN_FLOOR;
-	if (s->cut_frac >= lowest - NEAR)
+	if (s->cut_frac >= lowest - NEAR && (j->in->min_w >= j->cap_w[0] || j->least_w < j->cap_w[0]))
 		return WW_PLAN_LOWEST;
-	return s->cut_frac >= s->box_cut_frac - NEAR ? WW_PLAN_DEEPEST : WW_PLAN_PRICE;
+	return s->cut_frac >= fmin(lowest, s->box_cut_frac) - NEAR ? WW_PLAN_DEEPEST : WW_PLAN_PRICE;
 }
 
-static size_t pressing_row(const struct ww_plan_job *in, const struct ww_alloc_row_result *rows, size_t n_rows)
+static bool is_full(const ww_plan *plan, const struct ww_alloc_row_result *rows, size_t r)
 {
-	size_t most = rows[n_rows].price > 0 ? n_rows : SIZE_MAX;
-	double press = rows[n_rows].price * in->gpus;
+	double budget_w = r < plan->problem.n_rows ? plan->rows[r].budget_w : plan->total.budget_w;
+	return rows[r].price > 0 || (rows[r].power_w > 0 && rows[r].power_w >= (1 - FULL_SHARE) * budget_w);
+}
+
+/* The row with the highest price for the job, before the budget; a full row that needs no price holds this job alone. */
+static size_t pressing_row(const ww_plan *plan, const struct ww_plan_job *in, const struct ww_alloc_row_result *rows)
+{
+	size_t n_rows = plan->problem.n_rows, most = is_full(plan, rows, n_rows) ? n_rows : SIZE_MAX;
+	double press = 0;
 	for (uint32_t i = 0; i < in->n_rows; i++) {
-		double here = rows[in->rows[i].row].price * in->rows[i].gpus;
+		size_t r = in->rows[i].row;
+		double here = rows[r].price * in->rows[i].gpus;
+		if (here == 0 && is_full(plan, rows, r))
+			return r;
 		if (here > press) {
 			press = here;
-			most = in->rows[i].row;
+			most = r;
 		}
 	}
 	return most;
@@ -214,12 +278,12 @@ static double cut_in_draw(const struct job *j, double cut)
 static void fill_share(ww_plan *plan, size_t i, const struct ww_alloc_share *s, const struct ww_alloc_row_result *rows)
 {
 	const struct job *j = &plan->jobs[i];
-	double charge_w = j->curve.p0_w * (1 - s->cut_frac), lowest = 1 - j->least_charge_w / j->curve.p0_w;
+	double charge_w = j->curve.p0_w * (1 - s->cut_frac);
 	plan->shares[i] = (struct ww_plan_share){
 		.cap_w = cap_of(j, plan->problem.account, charge_w), .charge_w = charge_w, .p0_w = j->p0_w, .t0 = j->t0,
 		.cut_frac = cut_in_draw(j, s->cut_frac), .equal_cut_frac = cut_in_draw(j, s->equal_cut_frac),
 		.throughput_frac = s->throughput_frac, .floor_frac = j->in->floor_frac, .trust = s->trust,
-		.limit = limit_of(j, s, lowest), .row = pressing_row(j->in, rows, plan->problem.n_rows)};
+		.limit = limit_of(j, s, plan->total.outcome == WW_OUTCOME_UNCHANGED), .row = pressing_row(plan, j->in, rows)};
 }
 
 static double total_throughput(const ww_plan *plan, const struct ww_alloc_share *s)
@@ -236,17 +300,23 @@ static void fill_results(ww_plan *plan, const ww_alloc *alloc)
 	const struct ww_alloc_row_result *rows = ww_alloc_rows(alloc);
 	struct ww_alloc_summary summary = ww_alloc_result(alloc);
 	double weight = 0;
-	for (size_t i = 0; i < plan->problem.n_jobs; i++) {
-		fill_share(plan, i, &s[i], rows);
-		plan->total.relative += plan->problem.jobs[i].weight * s[i].throughput_frac;
-		weight += plan->problem.jobs[i].weight;
-	}
-	for (size_t r = 0; r <= plan->problem.n_rows; r++)
-		plan->results[r] = (struct ww_plan_row){rows[r], NAN};
 	plan->total.outcome = summary.outcome;
+	for (size_t i = 0; i < plan->problem.n_jobs; i++) {
+		double share = plan->problem.jobs[i].weight;
+		fill_share(plan, i, &s[i], rows);
+		plan->total.relative += share * s[i].throughput_frac;
+		plan->total.equal_relative += share * (1 - ww_curve_loss(&plan->jobs[i].curve, s[i].equal_cut_frac));
+		weight += share;
+	}
+	for (size_t i = 0; i < plan->problem.n_jobs; i++)
+		if (plan->shares[i].limit == WW_PLAN_HIGHEST && plan->shares[i].throughput_frac < plan->shares[i].floor_frac - NEAR)
+			plan->total.outcome = WW_OUTCOME_INFEASIBLE;
+	for (size_t r = 0; r <= plan->problem.n_rows; r++)
+		plan->results[r] = (struct ww_plan_row){rows[r], is_full(plan, rows, r), NAN};
 	plan->total.power_w = rows[plan->problem.n_rows].power_w;
 	plan->total.throughput = total_throughput(plan, s);
 	plan->total.relative /= weight;
+	plan->total.equal_relative /= weight;
 	plan->total.bound_gap_frac = summary.bound_gap_frac;
 	plan->total.shrink = summary.shrink;
 }
@@ -275,7 +345,7 @@ static ww_status probe_rows(ww_plan *plan, ww_alloc *alloc, struct ww_error *err
 	for (int done = 0; !status && done < PRICED_ROWS; done++) {
 		size_t best = SIZE_MAX;
 		for (size_t r = 0; r <= plan->problem.n_rows; r++)
-			if (plan->results[r].result.price > 0 && isnan(plan->results[r].tokens_per_w) &&
+			if (plan->results[r].full && plan->results[r].result.over_w == 0 && isnan(plan->results[r].tokens_per_w) &&
 			    (best == SIZE_MAX || plan->results[r].result.price > plan->results[best].result.price))
 				best = r;
 		if (best == SIZE_MAX)
