@@ -13,7 +13,7 @@ static const struct argp_option sweep_options[] = {
 	{"map", OPT_MAP, "MAP", 0, "Columns of a foreign CSV: throughput=COL,power=COL,cap=COL,group=COL+COL", 1},
 	{"sigma", OPT_SIGMA, "FRACTION", 0, "Relative error of throughput assumed where none is known (0.01)", 1},
 	{"json", OPT_JSON, NULL, 0, "Print JSON for machines instead of tables", 2},
-	{"plot", OPT_PLOT, "OUT.svg", 0, "Draw the curves as SVG (needs gnuplot)", 2},
+	{"plot", OPT_PLOT, "OUT.svg", 0, "Draw the result as SVG (needs gnuplot)", 2},
 	{0},
 };
 

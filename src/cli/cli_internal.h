@@ -152,18 +152,20 @@ enum ww_plot_style { WW_PLOT_POINTS, WW_PLOT_LINE, WW_PLOT_LINE_POINTS, WW_PLOT_
 
 /* One picture of one or more panels below each other. */
 ww_plot *ww_plot_create(size_t n_panels);
+
+/* Panels of horizontal bars beside each other, one line per name, for points x = 0, 1, 2 ... The names are borrowed until
+ * the last panel was started. */
+ww_plot *ww_plot_create_bars(size_t n_panels, const char *const *names, size_t n);
 void ww_plot_destroy(ww_plot *plot);
 
-/* What stands around a panel; `legend` is where it lies: "bottom right" or the like. Borrowed for the call. */
+/* What stands around a panel; `legend` is where it lies: "bottom right" or the like; bars have it on top. Borrowed for the
+ * call. */
 struct ww_plot_frame {
 	const char *title, *x_label, *y_label, *legend;
 };
 
 /* Starts the next panel. */
 void ww_plot_panel(ww_plot *plot, const struct ww_plot_frame *frame);
-
-/* Names instead of numbers along x, for x = 0, 1, 2 ...; before the panel's first series. */
-void ww_plot_names(ww_plot *plot, const char *const *names, size_t n);
 
 /* Starts the next series of the panel; series of one colour number share a colour; NULL title = not in the legend. */
 void ww_plot_series(ww_plot *plot, enum ww_plot_style style, unsigned colour, const char *title);

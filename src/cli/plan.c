@@ -323,6 +323,17 @@ static void print_missing(const char *name, const struct ww_alloc_row_result *ro
 	free(clean);
 }
 
+/* Caps are counted, and some jobs draw less than theirs. */
+static bool draw_would_help(const struct report *r)
+{
+	double spare_w = 0;
+	for (size_t i = 0; i < r->problem.n_jobs; i++) {
+		const struct ww_plan_share *s = &ww_plan_shares(r->plan)[i];
+		spare_w += r->jobs[i].gpus * fmax(0, s->cap_w - s->p0_w);
+	}
+	return r->args->account == WW_ACCOUNT_CAP && spare_w > 0.01 * r->total.power_w;
+}
+
 static void print_infeasible(const struct report *r)
 {
 	const struct ww_plan_row *rows = ww_plan_rows(r->plan);
@@ -340,8 +351,7 @@ static void print_infeasible(const struct report *r)
 		       held == 1 ? " cannot keep" : "s cannot keep");
 	if (over > 0)
 		printf("Stop or move jobs, or measure lower caps%s.\n",
-		       r->args->account == WW_ACCOUNT_CAP ? "; --account draw counts what jobs draw instead of their caps"
-		                                          : "");
+		       draw_would_help(r) ? "; with --account draw the draws count, which are less than these caps" : "");
 	else if (missing > 0)
 		puts("So floors are lowered, those of tier 3 first, until every limit is kept.");
 }
@@ -404,10 +414,10 @@ static void print_totals(const struct report *r)
 	print_power(r);
 	if (t->outcome == WW_OUTCOME_UNCHANGED)
 		puts("No job has to be cut.");
-	else if (r->args->equal)
-		printf("The jobs keep %.1f %% of their throughput (weighted mean).\n", 100 * t->relative);
+	else if (r->args->equal || r->problem.n_jobs == 1)
+		printf("The jobs keep %.1f %% of their throughput (mean by weight).\n", 100 * t->relative);
 	else
-		printf("The jobs keep %.1f %% of their throughput (weighted mean); an equal cut would keep %.1f %%.\n",
+		printf("The jobs keep %.1f %% of their throughput (mean by weight); an equal cut would keep %.1f %%.\n",
 		       100 * t->relative, 100 * t->equal_relative);
 	print_worth(r);
 	print_infeasible(r);
@@ -514,15 +524,13 @@ static void plot_bars(ww_plot *plot, const struct report *r, bool throughput)
 
 static bool write_plot(const struct report *r)
 {
-	ww_plot *plot = ww_plot_create(2);
 	const char **names = ww_cli_alloc(r->problem.n_jobs, sizeof(*names));
 	for (size_t i = 0; i < r->problem.n_jobs; i++)
 		names[i] = r->jobs[i].name;
-	ww_plot_panel(plot, &(struct ww_plot_frame){"power per GPU", "", "W", "top right"});
-	ww_plot_names(plot, names, r->problem.n_jobs);
+	ww_plot *plot = ww_plot_create_bars(2, names, r->problem.n_jobs);
+	ww_plot_panel(plot, &(struct ww_plot_frame){.title = "", .x_label = "power per GPU (W)", .y_label = ""});
 	plot_bars(plot, r, false);
-	ww_plot_panel(plot, &(struct ww_plot_frame){"throughput kept", "", "%", "bottom right"});
-	ww_plot_names(plot, names, r->problem.n_jobs);
+	ww_plot_panel(plot, &(struct ww_plot_frame){.title = "", .x_label = "throughput kept (%)", .y_label = ""});
 	plot_bars(plot, r, true);
 	bool fine = ww_plot_write(plot, r->args->sweep.who, r->args->sweep.plot);
 	ww_plot_destroy(plot);

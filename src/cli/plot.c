@@ -19,6 +19,11 @@
 #define WIDTH 760
 #define PANEL_HEIGHT 480
 #define MAX_TITLE_WIDTH 60
+#define BAR_PANEL_WIDTH 400
+#define NAMES_WIDTH 310
+#define MAX_NAME_WIDTH 36
+#define BAR_PITCH 20.0
+#define MAX_NAMES 200 /* more bars than this become thinner, and not all are named */
 #define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .,_-/()"
 
 /* Okabe and Ito's colours, told apart by most eyes. */
@@ -35,6 +40,9 @@ struct ww_plot {
 	struct text data, script; /* data blocks; the commands that draw them */
 	unsigned series;          /* so far, in all panels */
 	unsigned panel_series;    /* so far, in this panel */
+	size_t n_panels, panel;   /* panel: those begun */
+	const char *const *names; /* of bars; NULL in a plot of curves */
+	size_t n_names;
 };
 
 static void open_text(struct text *text)
@@ -46,9 +54,9 @@ static void open_text(struct text *text)
 	}
 }
 
-static void print_quoted(FILE *out, const char *text)
+static void print_quoted(FILE *out, const char *text, size_t max_width)
 {
-	char *clean = ww_text_clean(text, MAX_TITLE_WIDTH);
+	char *clean = ww_text_clean(text, max_width);
 	fputc('"', out);
 	for (const char *c = clean; *c; c++)
 		fprintf(out, strchr(PLAIN, *c) ? "%c" : "\\%03o", (unsigned char)*c);
@@ -56,17 +64,40 @@ static void print_quoted(FILE *out, const char *text)
 	free(clean);
 }
 
-ww_plot *ww_plot_create(size_t n_panels)
+static ww_plot *start_plot(size_t n_panels, size_t width, size_t height)
 {
 	ww_plot *plot = ww_cli_alloc(1, sizeof(*plot));
 	open_text(&plot->data);
 	open_text(&plot->script);
+	plot->n_panels = n_panels;
 	fprintf(plot->script.out,
-	        "set encoding utf8\nset term svg noenhanced size %d,%zu dynamic font 'sans,14' background '#ffffff'\n"
-	        "set grid lc rgb '#dddddd'\nset border lc rgb '#666666'\nset tics textcolor rgb '#222222'\n"
-	        "set key noenhanced samplen 2 spacing 1.1\nset autoscale fix\nset offsets graph 0.02, graph 0.02, "
+	        "set encoding utf8\nset term svg noenhanced size %zu,%zu dynamic font 'sans,14' background '#ffffff'\n"
+	        "set border lc rgb '#666666'\nset tics textcolor rgb '#222222'\nset autoscale fix\n",
+	        width, height);
+	return plot;
+}
+
+ww_plot *ww_plot_create(size_t n_panels)
+{
+	ww_plot *plot = start_plot(n_panels, WIDTH, PANEL_HEIGHT * n_panels);
+	fprintf(plot->script.out,
+	        "set grid lc rgb '#dddddd'\nset key noenhanced samplen 2 spacing 1.1\nset offsets graph 0.02, graph 0.02, "
 	        "graph 0.02, graph 0.02\nset multiplot layout %zu,1\n",
-	        WIDTH, PANEL_HEIGHT * n_panels, n_panels);
+	        n_panels);
+	return plot;
+}
+
+ww_plot *ww_plot_create_bars(size_t n_panels, const char *const *names, size_t n)
+{
+	double inside = BAR_PITCH * (double)(n < MAX_NAMES ? n : MAX_NAMES), height = inside + 120;
+	ww_plot *plot = start_plot(n_panels, NAMES_WIDTH + BAR_PANEL_WIDTH * n_panels, (size_t)height);
+	plot->names = names;
+	plot->n_names = n;
+	fprintf(plot->script.out,
+	        "set grid xtics noytics lc rgb '#dddddd'\nset key outside center top horizontal noenhanced samplen 1\n"
+	        "set offsets 0, graph 0.03, 0, 0\nset tmargin at screen %.6f\nset bmargin at screen %.6f\n"
+	        "set multiplot\n",
+	        1 - 60 / height, 60 / height);
 	return plot;
 }
 
@@ -84,8 +115,32 @@ void ww_plot_destroy(ww_plot *plot)
 static void print_setting(FILE *out, const char *what, const char *text)
 {
 	fprintf(out, "set %s ", what);
-	print_quoted(out, text);
+	print_quoted(out, text, MAX_TITLE_WIDTH);
 	fputs(" noenhanced\n", out);
+}
+
+/* Names stand only left of the first panel. As the text of a tic is a format to gnuplot, each is a label. */
+static void print_names(const ww_plot *plot)
+{
+	FILE *out = plot->script.out;
+	size_t step = (plot->n_names + MAX_NAMES - 1) / MAX_NAMES;
+	fputs("unset label\n", out);
+	for (size_t i = 0; plot->panel == 1 && i < plot->n_names; i += step) {
+		fputs("set label ", out);
+		print_quoted(out, plot->names[i], MAX_NAME_WIDTH);
+		fprintf(out, " noenhanced at graph 0, first %zu right offset character -1, 0\n", i);
+	}
+}
+
+static void begin_bars(const ww_plot *plot)
+{
+	double width = NAMES_WIDTH + (double)BAR_PANEL_WIDTH * (double)plot->n_panels;
+	double left = NAMES_WIDTH + (double)BAR_PANEL_WIDTH * (double)(plot->panel - 1);
+	fprintf(plot->script.out,
+	        "set lmargin at screen %.6f\nset rmargin at screen %.6f\nset yrange [%g:-0.5]\nset xrange [0:*]\n"
+	        "unset ytics\nset xtics autofreq\n",
+	        left / width, (left + BAR_PANEL_WIDTH - 30) / width, (double)plot->n_names - 0.5);
+	print_names(plot);
 }
 
 void ww_plot_panel(ww_plot *plot, const struct ww_plot_frame *frame)
@@ -94,23 +149,14 @@ void ww_plot_panel(ww_plot *plot, const struct ww_plot_frame *frame)
 	if (plot->series > 0)
 		fputc('\n', out);
 	plot->panel_series = 0;
+	plot->panel++;
 	print_setting(out, "title", frame->title);
 	print_setting(out, "xlabel", frame->x_label);
 	print_setting(out, "ylabel", frame->y_label);
-	fprintf(out, "set key %s\nset xtics autofreq norotate\nset yrange [*:*]\n", frame->legend);
-}
-
-void ww_plot_names(ww_plot *plot, const char *const *names, size_t n)
-{
-	FILE *out = plot->script.out;
-	fputs("set yrange [0:*]\nset xtics rotate by -35 noenhanced (", out);
-	for (size_t i = 0; i < n; i++) {
-		if (i > 0)
-			fputs(", ", out);
-		print_quoted(out, names[i]);
-		fprintf(out, " %zu", i);
-	}
-	fputs(")\n", out);
+	if (plot->names)
+		begin_bars(plot);
+	else
+		fprintf(out, "set key %s\nset xtics autofreq\nset yrange [*:*]\n", frame->legend);
 }
 
 /* When the colours are used up, they come again with dashes. */
@@ -129,7 +175,7 @@ static void print_style(FILE *out, enum ww_plot_style style, size_t number)
 		fprintf(out, " with linespoints lw 2 dt %zu pt 7 ps 0.5 lc rgb '%s'", dashes, colour);
 		break;
 	case WW_PLOT_BARS:
-		fprintf(out, " with boxes fill solid 0.6 noborder lc rgb '%s'", colour);
+		fprintf(out, " with boxxyerror fill solid 0.6 noborder lc rgb '%s'", colour);
 		break;
 	case WW_PLOT_GUIDE:
 		fputs(" with lines lw 1 dt 3 lc rgb '#999999'", out);
@@ -142,11 +188,14 @@ void ww_plot_series(ww_plot *plot, enum ww_plot_style style, unsigned colour, co
 	if (plot->series > 0)
 		fputs("EOD\n", plot->data.out);
 	fprintf(plot->data.out, "$d%u << EOD\n", plot->series);
-	fprintf(out, "%s $d%u using 1:2", plot->panel_series == 0 ? "plot" : ",", plot->series);
+	fprintf(out, "%s $d%u using %s", plot->panel_series == 0 ? "plot" : ",", plot->series,
+	        style == WW_PLOT_BARS ? "(0):1:(0):2:($1-0.35):($1+0.35)"
+	        : plot->names         ? "2:1"
+	                              : "1:2");
 	print_style(out, style, colour);
 	fputs(title ? " title " : " notitle", out);
 	if (title)
-		print_quoted(out, title);
+		print_quoted(out, title, MAX_TITLE_WIDTH);
 	plot->series++;
 	plot->panel_series++;
 }
