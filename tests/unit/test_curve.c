@@ -377,6 +377,16 @@ static void a_fits_uncertainty_grows_with_noise(void **state)
 		}
 }
 
+/* One loss at d = 0.3 has the variance 2 noise^2, its own and the baseline's; l' = 2 l30 d / 0.09 for the exponent 2. */
+static void the_baselines_error_counts_too(void **state)
+{
+	const struct ww_fit_point p = {0.3, 0.1};
+	(void)state;
+	struct ww_curve c = fit(&p, 1, 0.01);
+	double l30 = 1 / (1 / 2e-4 + 1 / (0.15 * 0.15)), unit = 2 * 0.05 / 0.09;
+	assert_near_rel(ww_curve_slope_var(&c, 0.05), unit * unit * l30, 0.01);
+}
+
 static void a_measured_curves_uncertainty_grows_with_noise(void **state)
 {
 	const struct ww_point p[] = {at(400, 100, 100), at(300, 85, 97), at(200, 65, 85)};
@@ -439,6 +449,7 @@ int main(void)
 		cmocka_unit_test(impossible_losses_make_a_curve_too),
 		cmocka_unit_test(bad_fits_are_refused),
 		cmocka_unit_test(a_fits_uncertainty_grows_with_noise),
+		cmocka_unit_test(the_baselines_error_counts_too),
 		cmocka_unit_test(a_measured_curves_uncertainty_grows_with_noise),
 		cmocka_unit_test(a_fits_uncertainty_is_of_the_right_size),
 	};

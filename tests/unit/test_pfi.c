@@ -592,6 +592,19 @@ static void errors_of_the_draw_count(void **state)
 	assert_true(ESTIMATE(p).pfi_ls_hi - ESTIMATE(p).pfi_ls_lo > 10 * narrow);
 }
 
+/* Draws of 99 and 101 W make a standard error of 1 W of their mean: the interval is that of one point with 1 W given. */
+static void repetitions_tell_the_error_of_the_draw(void **state)
+{
+	const struct ww_point twice[] = {with_se(400, 99, 100, 0.01), with_se(400, 101, 100, 0.01),
+	                                 with_se(200, 60, 80, 0.01)};
+	struct ww_point once[] = {with_se(400, 100, 100, 0.01), with_se(200, 60, 80, 0.01)};
+	(void)state;
+	once[0].power_se_w = 1;
+	once[1].power_se_w = 0.6 * sqrt(2);
+	struct ww_pfi a = ESTIMATE(twice), b = ESTIMATE(once);
+	assert_near_rel(a.pfi_ls_hi - a.pfi_ls_lo, b.pfi_ls_hi - b.pfi_ls_lo, 0.02);
+}
+
 static void the_seed_makes_the_interval(void **state)
 {
 	const struct ww_point p[] = {with_se(400, 300, 100, 0.5), with_se(300, 250, 92, 0.5),
@@ -724,6 +737,7 @@ int main(void)
 		cmocka_unit_test(the_interval_covers_nine_of_ten),
 		cmocka_unit_test(the_baseline_is_drawn_once_per_replicate),
 		cmocka_unit_test(errors_of_the_draw_count),
+		cmocka_unit_test(repetitions_tell_the_error_of_the_draw),
 		cmocka_unit_test(the_seed_makes_the_interval),
 		cmocka_unit_test(duplicates_are_found),
 		cmocka_unit_test(sweeps_without_points_are_no_duplicates),
