@@ -12,7 +12,7 @@ enum { OPT_CUT = 0x200, OPT_BUDGET, OPT_CLUSTER, OPT_OBJECTIVE, OPT_ACCOUNT, OPT
 
 struct plan_args {
 	struct ww_sweep_args sweep;
-	const char *cluster_path; /* NULL = every group of the sweep is one job */
+	const char *cluster_path;  /* NULL = every group of the sweep is one job */
 	double cut_frac, budget_w; /* NAN when not given */
 	enum ww_objective objective;
 	enum ww_account account;
@@ -49,16 +49,25 @@ static bool job_from_cluster(struct report *r, const struct ww_cluster_job *in, 
 	size_t at = 0;
 	const struct ww_sweep_group *group = find_group(r, in->sweep, &at);
 	if (!group) {
-		ww_complain(r->args->sweep.who,
-		            "%s:%zu: sweep: '%s' is no group of %s; list its groups with 'wattweir pfi', or name one with "
-		            "'sweep:'",
-		            r->args->cluster_path, in->line, in->sweep, r->file->name);
+		ww_complain(
+			r->args->sweep.who,
+			"%s:%zu: sweep: '%s' is no group of %s; list its groups with 'wattweir pfi', or name one with "
+			"'sweep:'",
+			r->args->cluster_path, in->line, in->sweep, r->file->name);
 		return false;
 	}
-	*out = (struct ww_plan_job){.name = in->name, .points = r->file->jobs[at].points, .n = r->file->jobs[at].n,
-	                            .measured_gpus = group->gpus, .gpus = in->gpus, .tier = in->tier,
-	                            .floor_frac = in->floor_frac, .weight = in->weight, .min_w = in->min_w,
-	                            .max_w = in->max_w, .rows = in->loads, .n_rows = (uint32_t)in->n_loads};
+	*out = (struct ww_plan_job){.name = in->name,
+	                            .points = r->file->jobs[at].points,
+	                            .n = r->file->jobs[at].n,
+	                            .measured_gpus = group->gpus,
+	                            .gpus = in->gpus,
+	                            .tier = in->tier,
+	                            .floor_frac = in->floor_frac,
+	                            .weight = in->weight,
+	                            .min_w = in->min_w,
+	                            .max_w = in->max_w,
+	                            .rows = in->loads,
+	                            .n_rows = (uint32_t)in->n_loads};
 	return true;
 }
 
@@ -82,10 +91,15 @@ static void jobs_from_sweep(struct report *r)
 	r->jobs = ww_cli_alloc(r->file->n_jobs, sizeof(*r->jobs));
 	for (size_t i = 0; i < r->file->n_jobs; i++) {
 		const struct ww_sweep_group *group = &r->file->sweep.groups[i];
-		r->jobs[i] = (struct ww_plan_job){.name = group->name, .points = r->file->jobs[i].points,
-		                                  .n = r->file->jobs[i].n, .measured_gpus = group->gpus,
-		                                  .gpus = group->gpus ? group->gpus : 1, .tier = 3, .weight = 1,
-		                                  .min_w = NAN, .max_w = NAN};
+		r->jobs[i] = (struct ww_plan_job){.name = group->name,
+		                                  .points = r->file->jobs[i].points,
+		                                  .n = r->file->jobs[i].n,
+		                                  .measured_gpus = group->gpus,
+		                                  .gpus = group->gpus ? group->gpus : 1,
+		                                  .tier = 3,
+		                                  .weight = 1,
+		                                  .min_w = NAN,
+		                                  .max_w = NAN};
 	}
 }
 
@@ -235,7 +249,8 @@ static void write_reason(const struct report *r, size_t i, char out[REASON])
 		return;
 	case WW_PLAN_HIGHEST:
 		if (is_held_below_floor(s))
-			snprintf(out, REASON, "below its floor of %.3g %%: its 'max' allows no higher cap", floor_percent);
+			snprintf(out, REASON, "below its floor of %.3g %%: its 'max' allows no higher cap",
+			         floor_percent);
 		else
 			snprintf(out, REASON, "at the highest cap allowed for it");
 		return;
@@ -251,12 +266,12 @@ static void write_reason(const struct report *r, size_t i, char out[REASON])
 /* ---- The tables ---------------------------------------------------------------------------------------------------------- */
 
 static const struct ww_column job_columns[] = {
-	{"job", "", WW_LEFT},         {"GPUs", "", WW_RIGHT},  {"cap", "W", WW_RIGHT},    {"cut", "%", WW_RIGHT},
+	{"job", "", WW_LEFT},          {"GPUs", "", WW_RIGHT},   {"cap", "W", WW_RIGHT}, {"cut", "%", WW_RIGHT},
 	{"throughput", "%", WW_RIGHT}, {"floor", "%", WW_RIGHT}, {"why", "", WW_LEFT},
 };
 static const struct ww_column row_columns[] = {
-	{"row", "", WW_LEFT},         {"limit", "W", WW_RIGHT},   {"fixed", "W", WW_RIGHT},
-	{"GPUs", "W", WW_RIGHT},      {"free", "W", WW_RIGHT},    {"one watt more", "brings", WW_RIGHT},
+	{"row", "", WW_LEFT},    {"limit", "W", WW_RIGHT}, {"fixed", "W", WW_RIGHT},
+	{"GPUs", "W", WW_RIGHT}, {"free", "W", WW_RIGHT},  {"one watt more", "brings", WW_RIGHT},
 };
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -351,7 +366,8 @@ static void print_infeasible(const struct report *r)
 		       held == 1 ? " cannot keep" : "s cannot keep");
 	if (over > 0)
 		printf("Stop or move jobs, or measure lower caps%s.\n",
-		       draw_would_help(r) ? "; with --account draw the draws count, which are less than these caps" : "");
+		       draw_would_help(r) ? "; with --account draw the draws count, which are less than these caps"
+		                          : "");
 	else if (missing > 0)
 		puts("So floors are lowered, those of tier 3 first, until every limit is kept.");
 }
@@ -374,10 +390,12 @@ static void print_worth(const struct report *r)
 	const struct ww_plan_total *t = &r->total;
 	double worth = ww_plan_rows(r->plan)[r->problem.n_rows].tokens_per_w;
 	if (worth > 0)
-		printf("One watt more in the budget would bring %.3g more throughput (all jobs, in the unit of the sweep).\n",
+		printf("One watt more in the budget would bring %.3g more throughput (all jobs, in the unit of the "
+		       "sweep).\n",
 		       worth);
 	if (!r->args->equal && t->outcome == WW_OUTCOME_OPTIMAL && r->problem.n_jobs > 1)
-		printf("Proved: within these curves and limits no other division is better by more than %.2g %% (objective: "
+		printf("Proved: within these curves and limits no other division is better by more than %.2g %% "
+		       "(objective: "
 		       "%s).\n",
 		       round_up(fmax(1e-4, 100 * t->bound_gap_frac)), ww_objective_name(r->args->objective));
 }
@@ -427,8 +445,8 @@ static void print_totals(const struct report *r)
 static void print_report(const struct report *r)
 {
 	char *name = ww_text_clean(r->file->name, 200);
-	printf("%s: caps for %zu job%s, policy %s, objective %s\n\n", name, r->problem.n_jobs, plural(r->problem.n_jobs),
-	       policy_name(r), ww_objective_name(r->args->objective));
+	printf("%s: caps for %zu job%s, policy %s, objective %s\n\n", name, r->problem.n_jobs,
+	       plural(r->problem.n_jobs), policy_name(r), ww_objective_name(r->args->objective));
 	print_jobs(r);
 	print_rows(r);
 	print_totals(r);
@@ -557,8 +575,8 @@ static bool read_budget(struct plan_args *args, const char *text)
 }
 
 /* Finds one of n words; a mistake lists them. */
-static bool read_word(const struct plan_args *args, const char *option, const char *text,
-                      const char *(*name)(int), int n, int *out)
+static bool read_word(const struct plan_args *args, const char *option, const char *text, const char *(*name)(int),
+                      int n, int *out)
 {
 	char listed[120] = "";
 	for (int i = 0, at = 0; i < n; i++) {
@@ -611,7 +629,8 @@ static bool check_args(const struct plan_args *args)
 	else if (isnan(args->cut_frac) == isnan(args->budget_w))
 		ww_complain(args->sweep.who, "give either --cut PERCENT or --budget-w WATTS, for example --cut 30%%");
 	else if (args->explore && !args->cluster_path)
-		ww_complain(args->sweep.who, "--explore goes down to the 'min' of the jobs in a --cluster FILE, and there is none");
+		ww_complain(args->sweep.who,
+		            "--explore goes down to the 'min' of the jobs in a --cluster FILE, and there is none");
 	else if (args->cluster_path && strcmp(args->cluster_path, "-") == 0 && strcmp(args->sweep.files[0], "-") == 0)
 		ww_complain(args->sweep.who, "standard input '-' can be read only once");
 	else
@@ -656,7 +675,8 @@ static const struct argp_option options[] = {
 	{"account", OPT_ACCOUNT, "WORD", 0,
          "What the budget counts: cap (default; kept whatever the jobs do) or draw (as measured)", 1},
 	{"policy", OPT_POLICY, "WORD", 0, "curve (default) or equal", 1},
-	{"explore", OPT_EXPLORE, NULL, 0, "Let jobs go below the caps measured for them, down to their 'min' in the cluster file", 1},
+	{"explore", OPT_EXPLORE, NULL, 0,
+         "Let jobs go below the caps measured for them, down to their 'min' in the cluster file", 1},
 	{0},
 };
 static const struct argp_child children[] = {{&ww_sweep_argp, 0, NULL, 0}, {0}};
@@ -665,8 +685,10 @@ static const struct argp command = {
 	.parser = parse,
 	.children = children,
 	.args_doc = "FILE --cut PERCENT\nFILE --budget-w WATTS",
-	.doc = "Caps per job for one power budget, with the reason for each: the budget and every row of the cluster are "
-	       "kept, every job keeps its floor, and as much throughput as possible survives. Caps are printed, not set. FILE "
+	.doc = "Caps per job for one power budget, with the reason for each: the budget and every row of the cluster "
+               "are "
+	       "kept, every job keeps its floor, and as much throughput as possible survives. Caps are printed, not "
+               "set. FILE "
 	       "is a measured sweep; without --cluster each of its groups is one job.\v"
 	       "Exit status: 0 done, 1 failed, 2 wrong usage, 3 the budget, a row or a floor cannot be kept.\n\n"
 	       "Example:\n"
@@ -693,8 +715,8 @@ static int report_plan(const struct plan_args *args, const struct ww_sweep_file 
 
 int ww_cmd_plan(int argc, char **argv)
 {
-	struct plan_args args = {.sweep = {.who = argv[0], .cap_hi_w = INFINITY, .noise_frac = 0.01},
-	                         .cut_frac = NAN, .budget_w = NAN};
+	struct plan_args args = {
+		.sweep = {.who = argv[0], .cap_hi_w = INFINITY, .noise_frac = 0.01}, .cut_frac = NAN, .budget_w = NAN};
 	int exit_code = WW_EXIT_USAGE;
 	if (ww_args_parse(&command, argc, argv, &args)) {
 		struct ww_sweep_file *files = ww_sweep_files_create(&args.sweep);

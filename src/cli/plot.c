@@ -81,7 +81,8 @@ ww_plot *ww_plot_create(size_t n_panels)
 {
 	ww_plot *plot = start_plot(n_panels, WIDTH, PANEL_HEIGHT * n_panels);
 	fprintf(plot->script.out,
-	        "set grid lc rgb '#dddddd'\nset key noenhanced samplen 2 spacing 1.1\nset offsets graph 0.02, graph 0.02, "
+	        "set grid lc rgb '#dddddd'\nset key noenhanced samplen 2 spacing 1.1\nset offsets graph 0.02, graph "
+	        "0.02, "
 	        "graph 0.02, graph 0.02\nset multiplot layout %zu,1\n",
 	        n_panels);
 	return plot;

@@ -15,9 +15,10 @@
 struct job {
 	const struct ww_plan_job *in;
 	double p0_w, t0;
-	double least_w, least_charge_w, most_charge_w; /* lowest cap, its charge, the charge of the highest cap allowed */
-	int fixed;          /* not cut: WW_PLAN_NOT_LIMITED, _NOT_MEASURED or _LOWEST; else WW_PLAN_PRICE */
-	double fixed_cap_w; /* its cap then */
+	double least_w, least_charge_w,
+		most_charge_w; /* lowest cap, its charge, the charge of the highest cap allowed */
+	int fixed;             /* not cut: WW_PLAN_NOT_LIMITED, _NOT_MEASURED or _LOWEST; else WW_PLAN_PRICE */
+	double fixed_cap_w;    /* its cap then */
 	size_t n_caps;
 	double *cap_w, *draw_w; /* ascending caps, running maximum of the draw */
 	struct ww_curve curve;
@@ -136,7 +137,8 @@ static ww_status take_job(struct job *j, const struct ww_plan_job *in, const str
 	if (!status)
 		status = pool_points(in->points, in->n, 0, INFINITY, pooled, &n, err);
 	if (!status && n == 0)
-		status = ww_fail(err, WW_ERR_NO_DATA, "job %s: none of its measurements is left; widen the caps", in->name);
+		status = ww_fail(err, WW_ERR_NO_DATA, "job %s: none of its measurements is left; widen the caps",
+		                 in->name);
 	if (!status) {
 		j->draw_w = j->cap_w + in->n + 1;
 		fill_draws(j, pooled, n);
@@ -151,8 +153,13 @@ static ww_status take_job(struct job *j, const struct ww_plan_job *in, const str
 static struct ww_alloc_job ask_for(const struct job *j)
 {
 	const struct ww_plan_job *in = j->in;
-	struct ww_alloc_job ask = {.gpus = in->gpus, .n_rows = in->n_rows, .tier = in->tier, .weight = in->weight,
-	                           .floor_frac = in->floor_frac, .min_w = j->least_charge_w, .curve = &j->curve,
+	struct ww_alloc_job ask = {.gpus = in->gpus,
+	                           .n_rows = in->n_rows,
+	                           .tier = in->tier,
+	                           .weight = in->weight,
+	                           .floor_frac = in->floor_frac,
+	                           .min_w = j->least_charge_w,
+	                           .curve = &j->curve,
 	                           .rows = in->rows};
 	if (j->most_charge_w < j->curve.p0_w)
 		ask.max_w = fmax(j->most_charge_w, ask.min_w);
@@ -205,9 +212,13 @@ static ww_status build(ww_plan *plan, struct ww_error *err)
 
 static ww_status solve(ww_plan *plan, ww_alloc *alloc, double budget_w, struct ww_error *err)
 {
-	struct ww_alloc_problem problem = {.jobs = plan->asks, .n_jobs = plan->problem.n_jobs, .rows = plan->rows,
-	                                   .n_rows = plan->problem.n_rows, .budget_w = budget_w,
-	                                   .objective = plan->problem.objective, .explore = plan->problem.explore};
+	struct ww_alloc_problem problem = {.jobs = plan->asks,
+	                                   .n_jobs = plan->problem.n_jobs,
+	                                   .rows = plan->rows,
+	                                   .n_rows = plan->problem.n_rows,
+	                                   .budget_w = budget_w,
+	                                   .objective = plan->problem.objective,
+	                                   .explore = plan->problem.explore};
 	ww_status status = ww_alloc_set(alloc, &problem, err);
 	if (!status && !plan->problem.equal)
 		ww_alloc_run(alloc, MOST_SWEEPS);
@@ -279,11 +290,17 @@ static void fill_share(ww_plan *plan, size_t i, const struct ww_alloc_share *s, 
 {
 	const struct job *j = &plan->jobs[i];
 	double charge_w = j->curve.p0_w * (1 - s->cut_frac);
-	plan->shares[i] = (struct ww_plan_share){
-		.cap_w = cap_of(j, plan->problem.account, charge_w), .charge_w = charge_w, .p0_w = j->p0_w, .t0 = j->t0,
-		.cut_frac = cut_in_draw(j, s->cut_frac), .equal_cut_frac = cut_in_draw(j, s->equal_cut_frac),
-		.throughput_frac = s->throughput_frac, .floor_frac = j->in->floor_frac, .trust = s->trust,
-		.limit = limit_of(j, s, plan->total.outcome == WW_OUTCOME_UNCHANGED), .row = pressing_row(plan, j->in, rows)};
+	plan->shares[i] = (struct ww_plan_share){.cap_w = cap_of(j, plan->problem.account, charge_w),
+	                                         .charge_w = charge_w,
+	                                         .p0_w = j->p0_w,
+	                                         .t0 = j->t0,
+	                                         .cut_frac = cut_in_draw(j, s->cut_frac),
+	                                         .equal_cut_frac = cut_in_draw(j, s->equal_cut_frac),
+	                                         .throughput_frac = s->throughput_frac,
+	                                         .floor_frac = j->in->floor_frac,
+	                                         .trust = s->trust,
+	                                         .limit = limit_of(j, s, plan->total.outcome == WW_OUTCOME_UNCHANGED),
+	                                         .row = pressing_row(plan, j->in, rows)};
 }
 
 static double total_throughput(const ww_plan *plan, const struct ww_alloc_share *s)
@@ -309,7 +326,8 @@ static void fill_results(ww_plan *plan, const ww_alloc *alloc)
 		weight += share;
 	}
 	for (size_t i = 0; i < plan->problem.n_jobs; i++)
-		if (plan->shares[i].limit == WW_PLAN_HIGHEST && plan->shares[i].throughput_frac < plan->shares[i].floor_frac - NEAR)
+		if (plan->shares[i].limit == WW_PLAN_HIGHEST &&
+		    plan->shares[i].throughput_frac < plan->shares[i].floor_frac - NEAR)
 			plan->total.outcome = WW_OUTCOME_INFEASIBLE;
 	for (size_t r = 0; r <= plan->problem.n_rows; r++)
 		plan->results[r] = (struct ww_plan_row){rows[r], is_full(plan, rows, r), NAN};
@@ -345,7 +363,8 @@ static ww_status probe_rows(ww_plan *plan, ww_alloc *alloc, struct ww_error *err
 	for (int done = 0; !status && done < PRICED_ROWS; done++) {
 		size_t best = SIZE_MAX;
 		for (size_t r = 0; r <= plan->problem.n_rows; r++)
-			if (plan->results[r].full && plan->results[r].result.over_w == 0 && isnan(plan->results[r].tokens_per_w) &&
+			if (plan->results[r].full && plan->results[r].result.over_w == 0 &&
+			    isnan(plan->results[r].tokens_per_w) &&
 			    (best == SIZE_MAX || plan->results[r].result.price > plan->results[best].result.price))
 				best = r;
 		if (best == SIZE_MAX)
@@ -366,7 +385,8 @@ static ww_status check_problem(const struct ww_plan_problem *p, struct ww_error 
 	for (size_t i = 0; i < p->n_jobs; i++) {
 		const struct ww_plan_job *j = &p->jobs[i];
 		if (j->min_w > j->max_w)
-			return ww_fail(err, WW_ERR_RANGE, "job %s: min %g W is above max %g W", j->name, j->min_w, j->max_w);
+			return ww_fail(err, WW_ERR_RANGE, "job %s: min %g W is above max %g W", j->name, j->min_w,
+			               j->max_w);
 	}
 	return WW_OK;
 }
