@@ -27,8 +27,9 @@ def commands():
 
 def as_a_reader(folder):
     """The files of the README, and the program where the README says that it is."""
-    for name, text in blocks("csv"):
-        (folder / name).write_text(text, encoding="utf-8")
+    for language in ("csv", "yaml"):
+        for name, text in blocks(language):
+            (folder / name).write_text(text, encoding="utf-8")
     (folder / "build/src/cli").mkdir(parents=True)
     (folder / "build/src/cli/wattweir").symlink_to(PROGRAM)
     (folder / "examples").symlink_to(SOURCE / "examples")
@@ -54,7 +55,7 @@ def test_commands_of_wattweir():
 def test_make_run():
     printed = subprocess.run(["make", "-n", "run"], cwd=SOURCE, capture_output=True, text=True, check=True, timeout=60).stdout
     lines = [line for line in printed.splitlines() if line.startswith("build/src/cli/wattweir ")]
-    assert [line.split()[1] for line in lines] == ["pfi", "compare"], printed
+    assert [line.split()[1] for line in lines] == ["pfi", "compare", "plan"], printed
     run_all(lines)
 
 
@@ -83,6 +84,9 @@ def test_exit_codes_and_words_of_the_tables():
         assert word in pfi and word in README, word
     for word in ("equal", "uniform", "linear", "propor.", "curve", "(wattweir)", "oracle", "recovered", "shrink"):
         assert word in compare and word in README, word
+    plan = harness.good("plan", harness.SAMPLE, "--cluster=examples/cluster.yaml", "--cut=30")
+    for word in ("GPUs", "cap", "cut", "throughput", "floor", "why", "limit", "fixed", "free", "one watt more"):
+        assert word in plan and word in README, word
 
 
 if __name__ == "__main__":
