@@ -574,22 +574,6 @@ static bool read_budget(struct plan_args *args, const char *text)
 	return false;
 }
 
-/* Finds one of n words; a mistake lists them. */
-static bool read_word(const struct plan_args *args, const char *option, const char *text, const char *(*name)(int),
-                      int n, int *out)
-{
-	char listed[120] = "";
-	for (int i = 0, at = 0; i < n; i++) {
-		if (strcmp(text, name(i)) == 0) {
-			*out = i;
-			return true;
-		}
-		at += snprintf(listed + at, sizeof(listed) - (size_t)at, "%s%s", i ? ", " : "", name(i));
-	}
-	ww_complain(args->sweep.who, "%s: '%s' is not one of %s", option, text, listed);
-	return false;
-}
-
 static const char *objective_word(int i)
 {
 	return ww_objective_name((enum ww_objective)i);
@@ -605,18 +589,40 @@ static const char *policy_word(int i)
 	return i ? "equal" : "curve";
 }
 
+/* An option whose argument is one of n words. */
+struct choice {
+	const char *option;
+	const char *(*name)(int);
+	int n;
+};
+
+/* Finds the word; a mistake lists them all. */
+static bool read_word(const struct plan_args *args, const struct choice *choice, const char *text, int *out)
+{
+	char listed[120] = "";
+	for (int i = 0, at = 0; i < choice->n; i++) {
+		if (strcmp(text, choice->name(i)) == 0) {
+			*out = i;
+			return true;
+		}
+		at += snprintf(listed + at, sizeof(listed) - (size_t)at, "%s%s", i ? ", " : "", choice->name(i));
+	}
+	ww_complain(args->sweep.who, "%s: '%s' is not one of %s", choice->option, text, listed);
+	return false;
+}
+
 static bool read_words(struct plan_args *args, int key, const char *text)
 {
 	int word = 0;
 	bool fine = false;
 	if (key == OPT_OBJECTIVE) {
-		fine = read_word(args, "--objective", text, objective_word, 4, &word);
+		fine = read_word(args, &(struct choice){"--objective", objective_word, 4}, text, &word);
 		args->objective = (enum ww_objective)word;
 	} else if (key == OPT_ACCOUNT) {
-		fine = read_word(args, "--account", text, account_word, 2, &word);
+		fine = read_word(args, &(struct choice){"--account", account_word, 2}, text, &word);
 		args->account = (enum ww_account)word;
 	} else {
-		fine = read_word(args, "--policy", text, policy_word, 2, &word);
+		fine = read_word(args, &(struct choice){"--policy", policy_word, 2}, text, &word);
 		args->equal = word == 1;
 	}
 	return fine;
@@ -686,9 +692,9 @@ static const struct argp command = {
 	.children = children,
 	.args_doc = "FILE --cut PERCENT\nFILE --budget-w WATTS",
 	.doc = "Caps per job for one power budget, with the reason for each: the budget and every row of the cluster "
-               "are "
+	       "are "
 	       "kept, every job keeps its floor, and as much throughput as possible survives. Caps are printed, not "
-               "set. FILE "
+	       "set. FILE "
 	       "is a measured sweep; without --cluster each of its groups is one job.\v"
 	       "Exit status: 0 done, 1 failed, 2 wrong usage, 3 the budget, a row or a floor cannot be kept.\n\n"
 	       "Example:\n"
