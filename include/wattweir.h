@@ -178,13 +178,20 @@ struct ww_fit_point {
 	double cut_frac, loss_frac;
 };
 
+/* What a curve is fitted from. */
+struct ww_fit {
+	const struct ww_fit_point *points;
+	size_t n;            /* 1 to 32 */
+	double noise_frac;   /* relative error of each measured throughput, 0..1 */
+	double p0_w, t0_tps; /* the baseline */
+};
+
 /*
  * A curve from very few points, as a rehearsal at two depths gives: posterior mean of l = l30 (d/0.3)^k under a broad
- * prior over l30 and k; the error of the baseline is shared by all points. noise_frac: relative error of each measured
- * throughput. p0_w, t0_tps: the baseline. WW_ERR_NO_DATA when n is 0; cuts must be in (0, 1).
+ * prior over l30 and k; the error of the baseline is shared by all points. WW_ERR_NO_DATA when there is no point,
+ * WW_ERR_RANGE for a cut outside (0, 1), a loss outside -10..1 or a baseline that is not above 0.
  */
-ww_status ww_curve_fit(const struct ww_fit_point *points, size_t n, double noise_frac, double p0_w, double t0_tps,
-                       struct ww_curve *out, struct ww_error *err) WW_MUST_CHECK;
+ww_status ww_curve_fit(const struct ww_fit *fit, struct ww_curve *out, struct ww_error *err) WW_MUST_CHECK;
 
 /* ---- Allocation ------------------------------------------------------------------------------------------------- */
 

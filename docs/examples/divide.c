@@ -50,8 +50,9 @@ static ww_status measure(struct ww_curve *curves, struct ww_error *err)
 	status = ww_curve_measure(pretrain, N_OF(pretrain), &options, WW_ACCOUNT_CAP, &curves[0], err);
 	if (!status)
 		status = ww_curve_measure(vision, N_OF(vision), &options, WW_ACCOUNT_CAP, &curves[1], err);
+	struct ww_fit rehearsal = {finetune, N_OF(finetune), options.noise_frac, 600, 8800};
 	if (!status)
-		status = ww_curve_fit(finetune, N_OF(finetune), options.noise_frac, 600, 8800, &curves[2], err);
+		status = ww_curve_fit(&rehearsal, &curves[2], err);
 	return status;
 }
 

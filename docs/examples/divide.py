@@ -51,6 +51,11 @@ class FitPoint(ctypes.Structure):
     _fields_ = [("cut_frac", c_double), ("loss_frac", c_double)]
 
 
+class Fit(Structure):
+    _fields_ = [("points", POINTER(FitPoint)), ("n", c_size_t), ("noise_frac", c_double), ("p0_w", c_double),
+                ("t0_tps", c_double)]
+
+
 class RowShare(ctypes.Structure):
     _fields_ = [("row", c_uint32), ("gpus", c_double)]
 
@@ -91,8 +96,7 @@ def load(path):
     for name, result, arguments in (
             ("ww_pfi_estimate", c_int, [POINTER(Point), c_size_t, POINTER(PfiOptions), POINTER(Pfi), error]),
             ("ww_curve_measure", c_int, [POINTER(Point), c_size_t, POINTER(PfiOptions), c_int, POINTER(Curve), error]),
-            ("ww_curve_fit", c_int,
-             [POINTER(FitPoint), c_size_t, c_double, c_double, c_double, POINTER(Curve), error]),
+            ("ww_curve_fit", c_int, [POINTER(Fit), POINTER(Curve), error]),
             ("ww_alloc_create", c_int, [POINTER(c_void_p), error]),
             ("ww_alloc_destroy", None, [c_void_p]),
             ("ww_alloc_set", c_int, [c_void_p, POINTER(AllocProblem), error]),
@@ -139,7 +143,7 @@ def measure(lib):
     curves = (Curve * 3)()
     check(lib.ww_curve_measure, PRETRAIN, len(PRETRAIN), options, WW_ACCOUNT_CAP, curves[0])
     check(lib.ww_curve_measure, VISION, len(VISION), options, WW_ACCOUNT_CAP, curves[1])
-    check(lib.ww_curve_fit, FINETUNE, len(FINETUNE), options.noise_frac, 600, 8800, curves[2])
+    check(lib.ww_curve_fit, Fit(FINETUNE, len(FINETUNE), options.noise_frac, 600, 8800), curves[2])
     return curves
 
 

@@ -226,6 +226,16 @@ static int by_size(const void *a, const void *b, void *context)
 	return (p > q) - (p < q);
 }
 
+/* Counts the objective in its largest gain, so that neither weights nor units of tokens matter to the arithmetic. */
+static void scale_gains(ww_alloc *a)
+{
+	a->unit = 0;
+	for (size_t i = 0; i < a->n; i++)
+		a->unit = fmax(a->unit, a->jobs[i].gain);
+	for (size_t i = 0; i < a->n; i++)
+		a->jobs[i].gain /= a->unit;
+}
+
 static void take_rows(ww_alloc *a, const struct ww_alloc_problem *p)
 {
 	a->n_rows = p->n_rows + 1;
@@ -418,7 +428,9 @@ static void publish_row(const ww_alloc *a, size_t r)
 	for (size_t i = row->first; i < row->first + row->n_loads; i++)
 		cut_w += a->by_row[i].watts * a->jobs[a->by_row[i].job].cut;
 	row->result.power_w = row->size_w - cut_w;
-	row->result.price = a->started && row->priced ? a->price[r] : 0;
+	row->result.price = 0;
+	if (a->started)
+		row->result.price = a->unit * (row->priced ? a->price[r] : single_row_price(a, row));
 	a->results[r] = row->result;
 }
 
@@ -481,6 +493,7 @@ ww_status ww_alloc_set(ww_alloc *a, const struct ww_alloc_problem *p, struct ww_
 	a->summary = (struct ww_alloc_summary){.outcome = WW_OUTCOME_OPTIMAL};
 	a->started = false;
 	take_jobs(a, p);
+	scale_gains(a);
 	take_rows(a, p);
 	relax_floors(a);
 	solve_equal(a);
@@ -494,6 +507,8 @@ ww_status ww_alloc_set(ww_alloc *a, const struct ww_alloc_problem *p, struct ww_
 int ww_alloc_run(ww_alloc *a, unsigned max_sweeps)
 {
 	unsigned done = 0;
+	if (a->n_rows == 0) /* nothing was set yet */
+		return 0;
 	if (max_sweeps > 0 && !a->started)
 		price_start(a);
 	while (done < max_sweeps && price_sweep(a))

@@ -22,7 +22,7 @@ struct alloc_job {
 	size_t index; /* in the caller's array */
 	int tier;
 	double baseline_w;      /* charged without a cut, all its GPUs */
-	double weight, gain;    /* gain: objective per unit of loss: w, or w T0 */
+	double weight, gain;    /* gain: objective per unit of loss, w or w T0, relative to the largest of all jobs */
 	double floor_frac;      /* promised */
 	double lowest;          /* cut at the lowest power */
 	double reach;           /* deepest cut with the floor that can be kept */
@@ -47,6 +47,7 @@ struct ww_alloc {
 	size_t n, n_rows; /* jobs, rows including the budget as the last */
 	size_t room_jobs, room_rows, room_loads, n_loads;
 	enum ww_objective objective;
+	double unit;            /* the largest gain: what the objective is counted in */
 	struct alloc_job *jobs; /* ascending id */
 	struct alloc_row *rows;
 	struct load *loads;     /* by job */
@@ -75,6 +76,9 @@ void price_start(ww_alloc *a);
 /* One sweep of the division: better prices, a division that keeps every row, a bound. False when there was nothing left
  * to gain; then nothing was done. */
 bool price_sweep(ww_alloc *a);
+
+/* Objective per watt that a row of one job would gain, when it is what holds the job; else 0. */
+double single_row_price(const ww_alloc *a, const struct alloc_row *row);
 
 /* Value, bound and gap of the best division so far. */
 void price_summary(ww_alloc *a);

@@ -28,11 +28,6 @@ const char *ww_policy_name(enum ww_policy policy)
 
 /* ---- Duplicates ------------------------------------------------------------------------------------------------- */
 
-struct pooled_sweep {
-	size_t n;
-	struct pooled *p;
-};
-
 static bool same_curve(const struct pooled_sweep *a, const struct pooled_sweep *b)
 {
 	if (a->n != b->n || a->n == 0)
@@ -49,7 +44,7 @@ static bool same_curve(const struct pooled_sweep *a, const struct pooled_sweep *
 static void free_pooled(struct pooled_sweep *sweeps, size_t n)
 {
 	for (size_t i = 0; sweeps && i < n; i++)
-		free(sweeps[i].p);
+		pool_finish(&sweeps[i]);
 	free(sweeps);
 }
 
@@ -57,13 +52,8 @@ static ww_status pool_all(const struct ww_compare_job *jobs, size_t n, struct po
 {
 	struct pooled_sweep *sweeps = calloc(n + 1, sizeof *sweeps);
 	ww_status status = sweeps ? WW_OK : ww_fail(err, WW_ERR_NOMEM, "out of memory");
-	for (size_t i = 0; !status && i < n; i++) {
-		sweeps[i].p = malloc((jobs[i].n + 1) * sizeof *sweeps[i].p);
-		if (!sweeps[i].p)
-			status = ww_fail(err, WW_ERR_NOMEM, "out of memory");
-		else
-			status = pool_points(jobs[i].points, jobs[i].n, 0, INFINITY, sweeps[i].p, &sweeps[i].n, err);
-	}
+	for (size_t i = 0; !status && i < n; i++)
+		status = pool_create(jobs[i].points, jobs[i].n, ALL_CAPS, &sweeps[i], err);
 	if (status)
 		free_pooled(sweeps, n);
 	else
@@ -148,14 +138,29 @@ static void fill_draws(struct sweep_job *j, const struct pooled *p, size_t n)
 
 /* ---- What a policy may see ------------------------------------------------------------------------------------------ */
 
-/* Of the caps with a cut of at least 0.03 that are not yet taken the one nearest to the depth; ties to the shallower. */
-static size_t nearest_cap(const struct sweep_job *j, const struct pooled *p, size_t n, const bool *taken, double depth)
+/* The caps that a policy may see beside the highest, at most one per fit depth. */
+struct visible {
+	size_t n, at[WW_COMPARE_MAX_DEPTHS];
+	struct ww_fit_point point[WW_COMPARE_MAX_DEPTHS];
+};
+
+static bool is_taken(const struct visible *v, size_t at)
 {
-	size_t best = n;
+	for (size_t i = 0; i < v->n; i++)
+		if (v->at[i] == at)
+			return true;
+	return false;
+}
+
+/* Of the caps with a cut of at least 0.03 that are not yet taken the one nearest to the depth; ties to the shallower. */
+static size_t nearest_cap(const struct pooled_sweep *sweep, const struct visible *v, double depth)
+{
+	const struct pooled *p = sweep->p;
+	size_t best = sweep->n;
 	double best_off = INFINITY;
-	for (size_t i = 0; i < n; i++) {
-		double cut = 1 - p[i].power_w / j->p0_w, off = fabs(cut - depth);
-		if (taken[i] || cut < BASELINE_BAND)
+	for (size_t i = 0; i < sweep->n; i++) {
+		double cut = 1 - p[i].power_w / p[0].power_w, off = fabs(cut - depth);
+		if (cut < BASELINE_BAND || is_taken(v, i))
 			continue;
 		if (off < best_off - TIE || (off <= best_off + TIE && p[i].power_w > p[best].power_w)) {
 			best = i;
@@ -165,41 +170,32 @@ static size_t nearest_cap(const struct sweep_job *j, const struct pooled *p, siz
 	return best;
 }
 
-static size_t visible_points(const struct sweep_job *j, const struct pooled *p, size_t n,
-                             const struct ww_compare_options *options, bool *taken, struct ww_fit_point *out)
+static struct visible look(const struct pooled_sweep *sweep, const struct ww_compare_options *options)
 {
-	size_t m = 0;
+	struct visible v = {0};
+	const struct pooled *p = sweep->p;
 	for (size_t i = 0; i < options->n_depths; i++) {
-		size_t at = nearest_cap(j, p, n, taken, options->fit_depths[i]);
-		if (at == n)
+		size_t at = nearest_cap(sweep, &v, options->fit_depths[i]);
+		if (at == sweep->n)
 			break;
-		taken[at] = true;
-		out[m++] = (struct ww_fit_point){1 - p[at].power_w / j->p0_w, 1 - p[at].throughput / j->t0};
+		v.at[v.n] = at;
+		v.point[v.n++] = (struct ww_fit_point){1 - p[at].power_w / p[0].power_w, 1 - p[at].throughput / p[0].throughput};
 	}
-	return m;
+	return v;
 }
 
 /* The slope of the linear model; where the visible losses are within noise, its cautious end. */
-static double linear_slope(const struct ww_fit_point *p, size_t n, double noise)
+static double linear_slope(const struct visible *v, double noise)
 {
 	double cut[WW_COMPARE_MAX_DEPTHS], loss[WW_COMPARE_MAX_DEPTHS];
-	for (size_t i = 0; i < n; i++) {
-		cut[i] = p[i].cut_frac;
-		loss[i] = p[i].loss_frac;
+	for (size_t i = 0; i < v->n; i++) {
+		cut[i] = v->point[i].cut_frac;
+		loss[i] = v->point[i].loss_frac;
 	}
-	struct line line = fit_line(cut, loss, n, noise);
+	struct line line = fit_line(cut, loss, v->n, noise);
 	if (line.slope < BOUND_SE * line.se)
 		line.slope = fmax(line.slope, 0) + NINETY_SE * line.se;
 	return fmax(line.slope, LEAST_LOSS_PER_CUT);
-}
-
-static ww_status see_job(struct sweep_job *j, const struct pooled *p, size_t n, double noise, bool *taken,
-                         const struct ww_compare_options *options, struct ww_error *err)
-{
-	struct ww_fit_point points[WW_COMPARE_MAX_DEPTHS];
-	size_t m = visible_points(j, p, n, options, taken, points);
-	j->loss_per_cut = linear_slope(points, m, noise);
-	return ww_curve_fit(points, m, noise, j->p0_w, j->t0, &j->curve, err);
 }
 
 /* ---- Building ---------------------------------------------------------------------------------------------------------- */
@@ -217,71 +213,65 @@ static ww_status job_arrays(struct sweep_job *j, size_t n, struct ww_error *err)
 	return WW_OK;
 }
 
-static ww_status build_job(struct sweep_job *j, struct pooled *p, size_t n, double noise,
-                           const struct ww_compare_options *options, struct ww_error *err)
+static ww_status build_job(struct sweep_job *j, struct pooled_sweep *sweep, const struct visible *v, double noise,
+                           struct ww_error *err)
 {
-	size_t *count = calloc(n, sizeof *count);
-	bool *taken = calloc(n, sizeof *taken);
-	ww_status status = job_arrays(j, n, err);
-	if (!status && (!count || !taken))
+	size_t *count = calloc(sweep->n, sizeof *count);
+	ww_status status = job_arrays(j, sweep->n, err);
+	if (!status && !count)
 		status = ww_fail(err, WW_ERR_NOMEM, "out of memory");
+	j->p0_w = sweep->p[0].power_w;
+	j->t0 = sweep->p[0].throughput;
+	if (!status)
+		status = ww_curve_fit(&(struct ww_fit){v->point, v->n, noise, j->p0_w, j->t0}, &j->curve, err);
 	if (!status) {
-		j->p0_w = p[0].power_w;
-		j->t0 = p[0].throughput;
-		fill_draws(j, p, n);
-		status = see_job(j, p, n, noise, taken, options, err);
-	}
-	if (!status) {
-		j->n_true = fill_truth(j, p, n, count);
+		fill_draws(j, sweep->p, sweep->n);
+		j->n_true = fill_truth(j, sweep->p, sweep->n, count);
 		j->reach = 1 - j->true_w[0] / j->p0_w;
 		fill_hull(j);
 	}
 	free(count);
-	free(taken);
 	return status;
 }
 
-/* Takes part: power limited, long enough, and no duplicate. */
-static ww_status judge_job(const struct ww_compare_job *job, const struct ww_compare_options *options, bool *takes_part,
-                           double *noise, struct ww_error *err)
+/* Adds a job to the comparison if it is power limited and measured at enough caps. */
+static ww_status add_job(ww_compare *c, const struct ww_compare_job *job, struct pooled_sweep *sweep,
+                         const struct ww_compare_options *options, struct ww_error *err)
 {
 	struct ww_pfi pfi;
 	struct ww_pfi_options pfi_options = WW_PFI_OPTIONS_INIT;
 	pfi_options.noise_frac = options->noise_frac;
 	pfi_options.draws = 0;
 	ww_status status = ww_pfi_estimate(job->points, job->n, &pfi_options, &pfi, err);
-	if (status)
+	if (status || (pfi.status != WW_PFI_OK && pfi.status != WW_PFI_BOUND))
 		return status;
-	*takes_part = pfi.status == WW_PFI_OK || pfi.status == WW_PFI_BOUND;
-	*noise = pfi.noise_frac;
-	return WW_OK;
+	struct sweep_job *j = &c->jobs[c->n++];
+	struct visible v = look(sweep, options);
+	j->name = job->name;
+	j->loss_per_cut = linear_slope(&v, pfi.noise_frac);
+	return build_job(j, sweep, &v, cautious_noise(job->points, job->n, &pfi, options->noise_frac), err);
 }
 
 static int by_name(const void *a, const void *b)
 {
-	const struct sweep_job *p = a, *q = b;
-	int order = strcmp(p->name, q->name);
-	return order ? order : (p->p0_w > q->p0_w) - (p->p0_w < q->p0_w);
+	const struct ww_compare_job *p = a, *q = b;
+	return strcmp(p->name, q->name);
 }
 
-static ww_status build_jobs(ww_compare *c, const struct ww_compare_job *jobs, size_t n, struct pooled_sweep *sweeps,
-                            const struct ww_compare_options *options, struct ww_error *err)
+static ww_status add_jobs(ww_compare *c, const struct ww_compare_job *jobs, size_t n,
+                          const struct ww_compare_options *options, struct ww_error *err)
 {
+	struct pooled_sweep *sweeps = NULL;
 	size_t *duplicate_of = calloc(n + 1, sizeof *duplicate_of);
-	if (!duplicate_of)
-		return ww_fail(err, WW_ERR_NOMEM, "out of memory");
-	mark_duplicates(sweeps, n, duplicate_of);
-	ww_status status = WW_OK;
-	for (size_t i = 0; !status && i < n; i++) {
-		bool takes_part = false;
-		double noise = 0;
-		status = judge_job(&jobs[i], options, &takes_part, &noise, err);
-		if (status || !takes_part || duplicate_of[i] != i)
-			continue;
-		c->jobs[c->n].name = jobs[i].name;
-		noise = cautious_noise(jobs[i].points, jobs[i].n, noise, options->noise_frac);
-		status = build_job(&c->jobs[c->n++], sweeps[i].p, sweeps[i].n, noise, options, err);
-	}
+	ww_status status = duplicate_of ? WW_OK : ww_fail(err, WW_ERR_NOMEM, "out of memory");
+	if (!status)
+		status = pool_all(jobs, n, &sweeps, err);
+	if (!status)
+		mark_duplicates(sweeps, n, duplicate_of);
+	for (size_t i = 0; !status && i < n; i++)
+		if (duplicate_of[i] == i)
+			status = add_job(c, &jobs[i], &sweeps[i], options, err);
+	free_pooled(sweeps, n);
 	free(duplicate_of);
 	return status;
 }
@@ -289,7 +279,6 @@ static ww_status build_jobs(ww_compare *c, const struct ww_compare_job *jobs, si
 /* The allocator's view of each job; its id is its place in the order of names. */
 static void build_shares(ww_compare *c)
 {
-	qsort(c->jobs, c->n, sizeof *c->jobs, by_name);
 	for (size_t i = 0; i < c->n; i++) {
 		struct sweep_job *j = &c->jobs[i];
 		c->baseline_w += j->p0_w;
@@ -310,35 +299,46 @@ static ww_status check_options(const struct ww_compare_options *o, struct ww_err
 	return WW_OK;
 }
 
+static ww_compare *make_compare(size_t n)
+{
+	ww_compare *c = calloc(1, sizeof *c);
+	if (!c)
+		return NULL;
+	c->jobs = calloc(n + 1, sizeof *c->jobs);
+	c->cut = calloc(2 * (n + 1), sizeof *c->cut);
+	c->shares = calloc(n + 1, sizeof *c->shares);
+	if (c->jobs && c->cut && c->shares) {
+		c->box = c->cut + n + 1;
+		return c;
+	}
+	ww_compare_destroy(c);
+	return NULL;
+}
+
+/* Jobs are taken in the order of their names, so that neither sums nor the choice among duplicates depend on the input. */
 ww_status ww_compare_create(const struct ww_compare_job *jobs, size_t n, const struct ww_compare_options *options,
                             ww_compare **out, struct ww_error *err)
 {
-	struct pooled_sweep *sweeps = NULL;
 	ww_status status = check_options(options, err);
-	if (!status)
-		status = pool_all(jobs, n, &sweeps, err);
 	if (status)
 		return status;
-	ww_compare *c = calloc(1, sizeof *c);
-	if (c) {
-		c->jobs = calloc(n + 1, sizeof *c->jobs);
-		c->cut = calloc(2 * (n + 1), sizeof *c->cut);
-		c->shares = calloc(n + 1, sizeof *c->shares);
-	}
-	if (!c || !c->jobs || !c->cut || !c->shares)
+	struct ww_compare_job *sorted = malloc((n + 1) * sizeof *sorted);
+	ww_compare *c = make_compare(n);
+	if (!sorted || !c)
 		status = ww_fail(err, WW_ERR_NOMEM, "out of memory for %zu jobs", n);
 	if (!status) {
-		c->box = c->cut + n + 1;
-		status = build_jobs(c, jobs, n, sweeps, options, err);
+		memcpy(sorted, jobs, n * sizeof *jobs);
+		qsort(sorted, n, sizeof *sorted, by_name);
+		status = add_jobs(c, sorted, n, options, err);
 	}
-	if (!status)
-		build_shares(c);
-	free_pooled(sweeps, n);
-	if (status)
+	free(sorted);
+	if (status) {
 		ww_compare_destroy(c);
-	else
-		*out = c;
-	return status;
+		return status;
+	}
+	build_shares(c);
+	*out = c;
+	return WW_OK;
 }
 
 void ww_compare_destroy(ww_compare *c)

@@ -5,6 +5,8 @@
 
 #include "core/core.h"
 
+#include <math.h>
+
 #define BASELINE_BAND 0.03 /* a draw this close to the top draw is a repeat of the baseline */
 #define LIMITED_CUT 0.10   /* a sweep that cuts the draw by less says that no cap limits the job */
 
@@ -16,19 +18,31 @@ struct pooled {
 	int64_t throttle;                  /* all bits seen, -1 when not recorded */
 };
 
-/*
- * Pools the points with lo <= cap <= hi; `out` has room for n and is filled in descending order of the cap. Errors are
- * the given ones, else the repetitions' scatter pooled over all caps. Independent of the order of points.
- */
-ww_status pool_points(const struct ww_point *points, size_t n, double lo, double hi, struct pooled *out, size_t *n_out,
-                      struct ww_error *err);
+struct pooled_sweep {
+	size_t n;
+	struct pooled *p; /* descending caps */
+};
+
+struct cap_range {
+	double lo_w, hi_w; /* both included */
+};
+
+#define ALL_CAPS ((struct cap_range){0, INFINITY})
 
 /*
- * The least relative error of throughput that a curve to act on may be trusted with: the known one, but never less than
- * `assumed` (repetitions made in one go do not show the drift between runs), nor than what the rounding of the numbers
- * hides (values that are all multiples of a power of ten).
+ * Pools the points whose caps are in range. Errors are the given ones, else the repetitions' scatter pooled over all
+ * caps. Independent of the order of points. `out` is ended with pool_finish; zeroed ones may be.
  */
-double cautious_noise(const struct ww_point *p, size_t n, double known, double assumed);
+ww_status pool_create(const struct ww_point *points, size_t n, struct cap_range range, struct pooled_sweep *out,
+                      struct ww_error *err);
+void pool_finish(struct pooled_sweep *sweep);
+
+/*
+ * The relative error of throughput that a curve to act on is trusted with: that of its PFI; where this is known from
+ * errors or repetitions, with what they do not show (drift between runs, misfit of the curve) added as a share of the
+ * assumed noise; never less than what the rounding of the numbers hides. 0 assumed = the numbers are taken as exact.
+ */
+double cautious_noise(const struct ww_point *p, size_t n, const struct ww_pfi *pfi, double assumed);
 
 /* ---- pfi.c: a sweep split into baseline and slope points --------------------------------------------------------- */
 

@@ -259,17 +259,17 @@ static double deepest_cut(const struct split *s)
 }
 
 /* `noise` is the error the curve is trusted with. */
-static ww_status measure(const struct pooled *p, size_t n, enum ww_account account, double noise,
-                         struct ww_curve *out, struct ww_error *err)
+static ww_status measure(const struct pooled_sweep *sweep, enum ww_account account, double noise, struct ww_curve *out,
+                         struct ww_error *err)
 {
 	struct split split = {0};
 	struct loss_hull hull = {0};
-	ww_status status = split_create(n, &split, err);
+	ww_status status = split_create(sweep->n, &split, err);
 	if (status)
 		return status;
-	split_sweep(p, n, &split);
+	split_sweep(sweep->p, sweep->n, &split);
 	if (account == WW_ACCOUNT_CAP)
-		count_in_caps(p, &split);
+		count_in_caps(sweep->p, &split);
 	status = hull_create(&split, &hull, err);
 	if (!status) {
 		*out = (struct ww_curve){.p0_w = split.p0_w, .t0_tps = split.t0, .max_cut_frac = deepest_cut(&split)};
@@ -291,24 +291,20 @@ ww_status ww_curve_measure(const struct ww_point *points, size_t n, const struct
 {
 	struct ww_pfi_options no_interval = *options;
 	struct ww_pfi pfi;
-	size_t n_pooled = 0;
+	struct pooled_sweep sweep = {0};
 	no_interval.draws = 0;
 	ww_status status = ww_pfi_estimate(points, n, &no_interval, &pfi, err);
 	if (status)
 		return status;
 	if (pfi.status != WW_PFI_OK && pfi.status != WW_PFI_BOUND)
 		return ww_fail(err, WW_ERR_NO_DATA, "no curve: the sweep has no cap that cuts the draw enough");
-	struct pooled *pooled = malloc((n + 1) * sizeof *pooled);
-	if (!pooled)
-		return ww_fail(err, WW_ERR_NOMEM, "out of memory");
-	status = pool_points(points, n, options->cap_lo_w, options->cap_hi_w, pooled, &n_pooled, err);
-	double noise = cautious_noise(points, n, pfi.noise_frac, options->noise_frac);
+	status = pool_create(points, n, (struct cap_range){options->cap_lo_w, options->cap_hi_w}, &sweep, err);
 	if (!status)
-		status = measure(pooled, n_pooled, account, noise, out, err);
+		status = measure(&sweep, account, cautious_noise(points, n, &pfi, options->noise_frac), out, err);
 	if (!status) {
 		out->flags = pfi.flags;
 		out->status = pfi.status;
 	}
-	free(pooled);
+	pool_finish(&sweep);
 	return status;
 }

@@ -97,50 +97,72 @@ static struct moments slope_at(const struct exponent *e, size_t n, double cut)
 	return (struct moments){mean, fmax(square - mean * mean, 0)};
 }
 
-/*
- * The variance of the marginal a + 2 b d is a parabola in d. Take the one with the posterior's least variance at the
- * posterior's best known cut, and its mean curvature around it: never negative.
- */
-static void set_uncertainty(const struct exponent *e, size_t n, struct ww_curve *out)
+/* The straight marginal a + 2 b d nearest to the power law of l30 = 1 over the cuts at which it is used. */
+static void straight_marginal(double k, double *a, double *b)
 {
-	double var[VAR_STEPS], bend = 0;
-	size_t best = 0;
-	for (size_t i = 0; i < VAR_STEPS; i++) {
-		var[i] = slope_at(e, n, VAR_STEP * (double)(i + 1)).var;
-		if (var[i] < var[best])
-			best = i;
+	double n = VAR_STEPS, d1 = 0, d2 = 0, y1 = 0, dy = 0;
+	for (int i = 1; i <= VAR_STEPS; i++) {
+		double d = VAR_STEP * i, y = k / 0.3 * pow(d / 0.3, k - 1);
+		d1 += d;
+		d2 += d * d;
+		y1 += y;
+		dy += d * y;
 	}
-	for (size_t i = 0; i < VAR_STEPS; i++) {
-		double off = VAR_STEP * ((double)i - (double)best);
-		if (i != best)
-			bend += (var[i] - var[best]) / (off * off) / (VAR_STEPS - 1);
-	}
-	double centre = VAR_STEP * (double)(best + 1);
-	out->var_a = var[best] + bend * centre * centre;
-	out->cov_ab = -bend * centre / 2;
-	out->var_b = bend / 4;
+	double slope = (n * dy - d1 * y1) / (n * d2 - d1 * d1);
+	*a = (y1 - slope * d1) / n;
+	*b = slope / 2;
 }
 
-static const double knot_cuts[WW_MAX_KNOTS] = {0.00, 0.025, 0.05, 0.08, 0.11, 0.14, 0.18, 0.22,
-                                               0.27, 0.32, 0.38, 0.45, 0.55, 0.67, 0.80, 1.00};
+/* Covariance of (a, b) over the posterior: never negative, and smooth in noise and losses. */
+static void set_uncertainty(const struct exponent *e, size_t n, struct ww_curve *out)
+{
+	double mean_a = 0, mean_b = 0;
+	for (size_t i = 0; i < n; i++) {
+		double a, b, l30 = fmax(e[i].mean, L30_LEAST), square = e[i].weight * (l30 * l30 + e[i].var);
+		straight_marginal(e[i].k, &a, &b);
+		mean_a += e[i].weight * l30 * a;
+		mean_b += e[i].weight * l30 * b;
+		out->var_a += square * a * a;
+		out->var_b += square * b * b;
+		out->cov_ab += square * a * b;
+	}
+	out->var_a -= mean_a * mean_a;
+	out->var_b -= mean_b * mean_b;
+	out->cov_ab -= mean_a * mean_b;
+}
 
-ww_status ww_curve_fit(const struct ww_fit_point *points, size_t n, double noise_frac, double p0_w, double t0_tps,
-                       struct ww_curve *out, struct ww_error *err)
+static const double knot_cuts[WW_MAX_KNOTS] = {0.00, 0.006, 0.02, 0.045, 0.08, 0.12, 0.16, 0.20,
+                                               0.25, 0.30,  0.36, 0.43,  0.52, 0.64, 0.80, 1.00};
+
+static ww_status check_fit(const struct ww_fit *f, struct ww_error *err)
+{
+	if (f->n == 0)
+		return ww_fail(err, WW_ERR_NO_DATA, "no curve: a fit needs at least one measured cut");
+	if (f->n > MAX_POINTS)
+		return ww_fail(err, WW_ERR_RANGE, "%zu points: a fit takes at most %d", f->n, MAX_POINTS);
+	if (!(f->noise_frac >= 0 && f->noise_frac < 1))
+		return ww_fail(err, WW_ERR_RANGE, "noise_frac is %g: must be in [0, 1)", f->noise_frac);
+	if (!(isfinite(f->p0_w) && f->p0_w > 0 && isfinite(f->t0_tps) && f->t0_tps > 0))
+		return ww_fail(err, WW_ERR_RANGE, "p0_w and t0_tps are %g and %g: must be above 0", f->p0_w, f->t0_tps);
+	for (size_t i = 0; i < f->n; i++) {
+		if (!(f->points[i].cut_frac > 0 && f->points[i].cut_frac < 1))
+			return ww_fail(err, WW_ERR_RANGE, "point %zu: its cut must be in (0, 1)", i);
+		if (!(f->points[i].loss_frac >= -10 && f->points[i].loss_frac <= 1))
+			return ww_fail(err, WW_ERR_RANGE, "point %zu: its loss must be in -10..1", i);
+	}
+	return WW_OK;
+}
+
+ww_status ww_curve_fit(const struct ww_fit *fit, struct ww_curve *out, struct ww_error *err)
 {
 	struct exponent e[N_K];
-	if (n == 0)
-		return ww_fail(err, WW_ERR_NO_DATA, "no curve: a fit needs at least one measured cut");
-	if (n > MAX_POINTS)
-		return ww_fail(err, WW_ERR_RANGE, "%zu points: a fit takes at most %d", n, MAX_POINTS);
-	if (!(noise_frac >= 0 && noise_frac < 1) || !(p0_w > 0) || !(t0_tps > 0))
-		return ww_fail(err, WW_ERR_RANGE, "noise_frac must be in [0, 1), p0_w and t0_tps above 0");
-	struct ww_curve curve = {.p0_w = p0_w, .t0_tps = t0_tps, .status = WW_PFI_OK};
-	for (size_t i = 0; i < n; i++) {
-		if (!(points[i].cut_frac > 0 && points[i].cut_frac < 1) || !isfinite(points[i].loss_frac))
-			return ww_fail(err, WW_ERR_RANGE, "point %zu: the cut must be in (0, 1), the loss finite", i);
-		curve.max_cut_frac = fmax(curve.max_cut_frac, points[i].cut_frac);
-	}
-	size_t n_e = posterior(points, n, fmax(noise_frac, 1e-6), e);
+	ww_status status = check_fit(fit, err);
+	if (status)
+		return status;
+	struct ww_curve curve = {.p0_w = fit->p0_w, .t0_tps = fit->t0_tps, .status = WW_PFI_OK};
+	for (size_t i = 0; i < fit->n; i++)
+		curve.max_cut_frac = fmax(curve.max_cut_frac, fit->points[i].cut_frac);
+	size_t n_e = posterior(fit->points, fit->n, fmax(fit->noise_frac, 1e-6), e);
 	curve_add_knot(&curve, 0, 0);
 	for (size_t i = 1; i < WW_MAX_KNOTS; i++)
 		curve_add_knot(&curve, knot_cuts[i], slope_at(e, n_e, knot_cuts[i]).mean);

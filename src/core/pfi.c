@@ -13,11 +13,11 @@ static bool has_bits(const struct pooled *p, int64_t bits)
 	return p->throttle >= 0 && (p->throttle & bits);
 }
 
-/* Does the cap at p leave the draw where it is at the top? Recorded throttle reasons overrule the draw. */
+/* Does the cap at p leave the job as it is at the top? Recorded throttle reasons overrule the draw. */
 static bool is_baseline(const struct pooled *p, double top_w)
 {
 	if (p->throttle >= 0)
-		return !has_bits(p, WW_THROTTLE_POWER_CAP);
+		return !has_bits(p, WW_THROTTLE_POWER_CAP | WW_THROTTLE_THERMAL | WW_THROTTLE_HARDWARE);
 	return fabs(1 - p->power_w / top_w) < BASELINE_BAND;
 }
 
@@ -123,25 +123,26 @@ static double r_squared(const struct split *s, double slope)
 	return total > 0 ? 1 - residual / total : NAN;
 }
 
-static double draw_error(struct ww_rng *rng, double relative)
+/* One draw of a factor around 1; `instead` stands in for an error that is not known. */
+static double draw_error(struct ww_rng *rng, double relative, double instead)
 {
-	return isnan(relative) ? 1 : 1 + relative * ww_rng_normal(rng);
+	return 1 + (isnan(relative) ? instead : relative) * ww_rng_normal(rng);
 }
 
 /* One replicate of pfi_ls: every point and the baseline that all share are drawn anew from their errors. */
-static double replicate(const struct pooled *p, const struct split *s, struct ww_rng *rng)
+static double replicate(const struct pooled *p, const struct split *s, double noise, struct ww_rng *rng)
 {
 	double p0 = 0, t0 = 0, dd = 0, dl = 0;
 	for (size_t i = 0; i < s->n_baseline; i++) {
-		p0 += p[i].power_w * draw_error(rng, p[i].power_err);
-		t0 += p[i].throughput * draw_error(rng, p[i].throughput_err);
+		p0 += p[i].power_w * draw_error(rng, p[i].power_err, 0);
+		t0 += p[i].throughput * draw_error(rng, p[i].throughput_err, noise);
 	}
 	p0 /= (double)s->n_baseline;
 	t0 /= (double)s->n_baseline;
 	for (size_t i = 0; i < s->n_slope; i++) {
 		const struct pooled *q = &p[s->at[i]];
-		double d = 1 - q->power_w * draw_error(rng, q->power_err) / p0;
-		double l = 1 - q->throughput * draw_error(rng, q->throughput_err) / t0;
+		double d = 1 - q->power_w * draw_error(rng, q->power_err, 0) / p0;
+		double l = 1 - q->throughput * draw_error(rng, q->throughput_err, noise) / t0;
 		dd += d * d;
 		dl += d * l;
 	}
@@ -171,7 +172,7 @@ static ww_status bootstrap(const struct pooled *p, const struct split *s, const 
 	struct ww_rng rng;
 	ww_rng_seed(&rng, options->seed);
 	for (size_t i = 0; i < n; i++)
-		draws[i] = replicate(p, s, &rng);
+		draws[i] = replicate(p, s, out->noise_frac, &rng);
 	qsort(draws, n, sizeof *draws, by_value);
 	out->pfi_ls_lo = finite_or_nan(draws[(size_t)(0.05 * (double)(n - 1))]);
 	out->pfi_ls_hi = finite_or_nan(draws[n - 1 - (size_t)(0.05 * (double)(n - 1))]);
@@ -256,23 +257,18 @@ ww_status ww_pfi_estimate(const struct ww_point *points, size_t n, const struct 
 	struct ww_pfi pfi = {.status = WW_PFI_TOO_FEW_POINTS, .fit_lo_w = NAN, .fit_hi_w = NAN, .p0_w = NAN, .t0 = NAN,
 	                     .pfi_ls = NAN, .pfi_ls_lo = NAN, .pfi_ls_hi = NAN, .pfi_30 = NAN, .max_cut_frac = NAN,
 	                     .r2 = NAN, .noise_frac = NAN};
-	struct pooled *pooled = NULL;
+	struct pooled_sweep sweep = {0};
 	struct split split = {0};
-	size_t n_pooled = 0;
 	ww_status status = check_options(options, err);
-	if (status)
-		return status;
-	pooled = malloc((n + 1) * sizeof *pooled);
-	if (!pooled)
-		return ww_fail(err, WW_ERR_NOMEM, "out of memory");
-	status = pool_points(points, n, options->cap_lo_w, options->cap_hi_w, pooled, &n_pooled, err);
 	if (!status)
-		status = split_create(n_pooled, &split, err);
-	if (!status && n_pooled > 0)
-		status = estimate(pooled, n_pooled, options, &split, &pfi, err);
+		status = pool_create(points, n, (struct cap_range){options->cap_lo_w, options->cap_hi_w}, &sweep, err);
+	if (!status)
+		status = split_create(sweep.n, &split, err);
+	if (!status && sweep.n > 0)
+		status = estimate(sweep.p, sweep.n, options, &split, &pfi, err);
 	if (!status)
 		*out = pfi;
 	split_finish(&split);
-	free(pooled);
+	pool_finish(&sweep);
 	return status;
 }

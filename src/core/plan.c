@@ -129,22 +129,21 @@ static ww_status curve_of_job(struct job *j, const struct ww_plan_problem *p, st
 static ww_status take_job(struct job *j, const struct ww_plan_job *in, const struct ww_plan_problem *p,
                           struct ww_error *err)
 {
-	struct pooled *pooled = malloc((in->n + 1) * sizeof *pooled);
-	size_t n = 0;
+	struct pooled_sweep sweep = {0};
 	j->in = in;
 	j->cap_w = malloc(2 * (in->n + 1) * sizeof *j->cap_w);
-	ww_status status = pooled && j->cap_w ? WW_OK : ww_fail(err, WW_ERR_NOMEM, "out of memory");
+	ww_status status = j->cap_w ? WW_OK : ww_fail(err, WW_ERR_NOMEM, "out of memory");
 	if (!status)
-		status = pool_points(in->points, in->n, 0, INFINITY, pooled, &n, err);
-	if (!status && n == 0)
+		status = pool_create(in->points, in->n, ALL_CAPS, &sweep, err);
+	if (!status && sweep.n == 0)
 		status = ww_fail(err, WW_ERR_NO_DATA, "job %s: none of its measurements is left; widen the caps",
 		                 in->name);
 	if (!status) {
 		j->draw_w = j->cap_w + in->n + 1;
-		fill_draws(j, pooled, n);
+		fill_draws(j, sweep.p, sweep.n);
 		status = curve_of_job(j, p, err);
 	}
-	free(pooled);
+	pool_finish(&sweep);
 	return status;
 }
 

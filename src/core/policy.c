@@ -63,7 +63,7 @@ double divide_utilisation(const struct sweep_job *jobs, size_t n, double budget_
 		cut[i] = 1 - interpolate(j->cap_w, j->draw_w, j->n_caps, cap_w) / j->p0_w;
 		caps_w += cap_w;
 	}
-	return fmax(0, caps_w - budget_w);
+	return caps_w > budget_w * (1 + 1e-9) ? caps_w - budget_w : 0;
 }
 
 /* ---- Highest PFI first ---------------------------------------------------------------------------------------------- */

@@ -18,9 +18,10 @@ static int by_cap(const void *a, const void *b)
 	return memcmp(p, q, sizeof *p); /* errors and reasons differ */
 }
 
-static bool is_positive(double v)
+/* Between 1e-30 and 1e30, so that no ratio or square leaves the range of a double. */
+static bool is_sound(double v)
 {
-	return isfinite(v) && v > 0;
+	return v >= 1e-30 && v <= 1e30;
 }
 
 static bool is_error(double v)
@@ -32,7 +33,7 @@ static ww_status check_points(const struct ww_point *points, size_t n, struct ww
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct ww_point *p = &points[i];
-		if (!is_positive(p->cap_w) || !is_positive(p->power_w) || !is_positive(p->throughput))
+		if (!is_sound(p->cap_w) || !is_sound(p->power_w) || !is_sound(p->throughput))
 			return ww_fail(err, WW_ERR_RANGE, "point %zu: cap, power and throughput must be above 0", i);
 		if (!is_error(p->power_se_w) || !is_error(p->throughput_se))
 			return ww_fail(err, WW_ERR_RANGE, "point %zu: a standard error must be 0 or more, or NAN", i);
@@ -112,7 +113,7 @@ static size_t pool_sorted(const struct ww_point *p, size_t n, struct pooled *out
 	return m;
 }
 
-ww_status pool_points(const struct ww_point *points, size_t n, double lo, double hi, struct pooled *out, size_t *n_out,
+ww_status pool_create(const struct ww_point *points, size_t n, struct cap_range range, struct pooled_sweep *out,
                       struct ww_error *err)
 {
 	ww_status status = check_points(points, n, err);
@@ -120,20 +121,31 @@ ww_status pool_points(const struct ww_point *points, size_t n, double lo, double
 		return status;
 	struct ww_point *sorted = malloc((n + 1) * sizeof *sorted);
 	size_t *reps = malloc((n + 1) * sizeof *reps), in_range = 0;
-	if (!sorted || !reps) {
+	out->p = malloc((n + 1) * sizeof *out->p);
+	if (!sorted || !reps || !out->p) {
+		pool_finish(out);
 		status = ww_fail(err, WW_ERR_NOMEM, "out of memory");
 		goto done;
 	}
 	for (size_t i = 0; i < n; i++)
-		if (points[i].cap_w >= lo && points[i].cap_w <= hi)
+		if (points[i].cap_w >= range.lo_w && points[i].cap_w <= range.hi_w)
 			sorted[in_range++] = points[i];
 	qsort(sorted, in_range, sizeof *sorted, by_cap);
-	*n_out = pool_sorted(sorted, in_range, out, reps);
+	out->n = pool_sorted(sorted, in_range, out->p, reps);
 done:
 	free(sorted);
 	free(reps);
 	return status;
 }
+
+void pool_finish(struct pooled_sweep *sweep)
+{
+	free(sweep->p);
+	*sweep = (struct pooled_sweep){0};
+}
+
+#define HIDDEN_SHARE 0.6 /* of the assumed noise, in what repetitions do not show: docs/pfi.md */
+#define LEAST_VALUES 3   /* different values from which rounding may be judged */
 
 static bool is_multiple(double value, double step)
 {
@@ -147,6 +159,20 @@ static double highest_throughput(const struct ww_point *p, size_t n)
 	for (size_t i = 0; i < n; i++)
 		highest = fmax(highest, p[i].throughput);
 	return highest;
+}
+
+static bool has_many_values(const struct ww_point *p, size_t n)
+{
+	double seen[LEAST_VALUES];
+	size_t found = 0;
+	for (size_t i = 0; i < n && found < LEAST_VALUES; i++) {
+		size_t k = 0;
+		while (k < found && seen[k] != p[i].throughput)
+			k++;
+		if (k == found)
+			seen[found++] = p[i].throughput;
+	}
+	return found == LEAST_VALUES;
 }
 
 /* The largest power of ten of which all throughputs are multiples; 0 when they are not rounded to six digits or less. */
@@ -163,9 +189,15 @@ static double rounding_step(const struct ww_point *p, size_t n)
 	return 0;
 }
 
-double cautious_noise(const struct ww_point *p, size_t n, double known, double assumed)
+double cautious_noise(const struct ww_point *p, size_t n, const struct ww_pfi *pfi, double assumed)
 {
+	double noise = pfi->noise_frac;
+	if (assumed == 0)
+		return noise;
+	if (!(pfi->flags & WW_FLAG_NOISE_ASSUMED))
+		noise = hypot(noise, HIDDEN_SHARE * assumed);
 	/* a rounded value is uniform within its step; its standard deviation is step / sqrt(12) */
-	double rounding = n ? rounding_step(p, n) / sqrt(12) / highest_throughput(p, n) : 0;
-	return fmax(known, fmax(assumed, rounding));
+	if (has_many_values(p, n))
+		noise = fmax(noise, rounding_step(p, n) / sqrt(12) / highest_throughput(p, n));
+	return noise;
 }

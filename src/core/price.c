@@ -20,7 +20,7 @@
 #include <math.h>
 #include <string.h>
 
-#define GOOD_GAP 1e-9        /* relative gap at which nothing is left to gain */
+#define GOOD_GAP 1e-12       /* relative gap at which nothing is left to gain */
 #define STALLED_SWEEPS 4     /* sweeps without progress after which rounding has won */
 #define LINE_STEPS 24
 #define LEAST_DAMPING 1e-8
@@ -581,6 +581,29 @@ bool price_sweep(ww_alloc *a)
 	return true;
 }
 
+/* Marginal of the objective per unit of cut. */
+static double marginal(const ww_alloc *a, const struct alloc_job *j, double cut)
+{
+	const struct pieces *p = &j->pieces;
+	uint32_t i = 0;
+	while (i + 2 < p->n && cut >= p->cut[i + 1])
+		i++;
+	double slope = p->slope[i] + piece_bend(p, i) * (cut - p->cut[i]);
+	double loss = p->loss[i] + (cut - p->cut[i]) * (p->slope[i] + slope) / 2;
+	return j->gain * (is_log(a) ? slope / (1 - fmin(loss, LOG_LOSS_MOST)) : slope);
+}
+
+double single_row_price(const ww_alloc *a, const struct alloc_row *row)
+{
+	if (row->n_loads != 1 || row->need_w <= 0)
+		return 0;
+	const struct load *load = &a->by_row[row->first];
+	const struct alloc_job *j = &a->jobs[load->job];
+	if (j->cut * load->watts > row->need_w * (1 + 1e-9))
+		return 0;
+	return fmax(0, (marginal(a, j, j->cut) - a->pull[load->job]) / load->watts);
+}
+
 void price_summary(ww_alloc *a)
 {
 	struct ww_alloc_summary *s = &a->summary;
@@ -593,8 +616,8 @@ void price_summary(ww_alloc *a)
 		}
 		a->level_bound = INFINITY;
 	}
-	s->value = full - a->loss;
-	s->bound = full - a->lower;
+	s->value = a->unit * (full - a->loss);
+	s->bound = a->unit * (full - a->lower);
 	if (a->objective == WW_OBJECTIVE_MAXMIN) {
 		s->value = a->n ? least_kept(a) : 0;
 		s->bound = a->started ? fmax(a->level_bound, s->value) : s->value;

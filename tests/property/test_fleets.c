@@ -302,7 +302,7 @@ static struct ww_curve rehearse(struct ww_rng *rng, const struct model *m, doubl
 	double t0 = 1 + noise * ww_rng_normal(rng);
 	for (int i = 0; i < 2; i++)
 		p[i].loss_frac = 1 - model_kept(m, p[i].cut_frac) * (1 + noise * ww_rng_normal(rng)) / t0;
-	assert_int_equal(ww_curve_fit(p, 2, 0.01, m->p0_w, m->t0, &out, &err), WW_OK);
+	assert_int_equal(ww_curve_fit(&(struct ww_fit){p, 2, 0.01, m->p0_w, m->t0}, &out, &err), WW_OK);
 	return out;
 }
 
