@@ -286,9 +286,12 @@ static void choose_rows(ww_alloc *a)
 	}
 	for (size_t r = 0; r < a->n_rows; r++) {
 		struct alloc_row *row = &a->rows[r];
-		double watts = 0;
-		for (size_t i = row->first; i < row->first + row->n_loads; i++)
+		double watts = 0, most = 0;
+		for (size_t i = row->first; i < row->first + row->n_loads; i++) {
 			watts += a->by_row[i].watts * a->jobs[a->by_row[i].job].lo;
+			most += a->by_row[i].watts * a->jobs[a->by_row[i].job].hi;
+		}
+		row->need_w = fmin(row->need_w, most); /* what rounding asks for beyond would have no finite price */
 		row->priced = row->n_loads > 1 && watts < row->need_w;
 		if (!row->priced)
 			a->price[r] = 0;
