@@ -625,6 +625,7 @@ void price_summary(ww_alloc *a)
 		s->value = a->n ? least_kept(a) : 0;
 		s->bound = a->started ? fmax(a->level_bound, s->value) : s->value;
 	}
+	s->bound = fmax(s->bound, s->value); /* the two may cross by rounding */
 	double gap = s->bound - s->value;
-	s->bound_gap_frac = gap > 0 && s->value != 0 ? gap / fabs(s->value) : 0;
+	s->bound_gap_frac = s->value != 0 ? gap / fabs(s->value) : 0;
 }
