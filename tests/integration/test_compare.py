@@ -50,7 +50,7 @@ def test_oracle_is_the_best_and_curve_no_worse_than_equal():
 
 def test_sample_shows_a_difference():
     row, = good_json("compare", SAMPLE, "--cut", "30")["rows"]
-    assert row["oracle"] - row["equal"] > 0.004 and row["recovered_frac"] > 0.5, row
+    assert row["oracle"] - row["equal"] > 0.004 and row["recovered_frac"] > 0.3, row
 
 
 def test_order_of_jobs_and_options_does_not_matter():
