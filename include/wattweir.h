@@ -100,10 +100,10 @@ struct ww_pfi {
 
 struct ww_pfi_options {
 	double cap_lo_w, cap_hi_w; /* only caps in [lo, hi] are used; 0 and INFINITY use all */
-	double noise_frac;         /* assumed relative error of throughput where none is known; 0.01 is customary. A curve
+	double noise_frac; /* assumed relative error of throughput where none is known; 0.01 is customary. A curve
 	                              is never trusted with less */
-	uint32_t draws;            /* bootstrap replicates for the interval; 2000 is customary, 0 = no interval */
-	uint64_t seed;             /* seed of the bootstrap; the same seed gives the same interval */
+	uint32_t draws;    /* bootstrap replicates for the interval; 2000 is customary, 0 = no interval */
+	uint64_t seed;     /* seed of the bootstrap; the same seed gives the same interval */
 };
 
 /* clang-format off */
@@ -209,7 +209,7 @@ enum ww_objective {
 	WW_OBJECTIVE_RELATIVE = 0, /* sum of w T/T0 */
 	WW_OBJECTIVE_TOKENS,       /* sum of w T */
 	WW_OBJECTIVE_LOG,          /* sum of w log(T/T0): proportional fairness */
-	WW_OBJECTIVE_MAXMIN        /* the least 1 - w (1 - T/T0), for w = 1 the least T/T0; what that leaves open is decided
+	WW_OBJECTIVE_MAXMIN /* the least 1 - w (1 - T/T0), for w = 1 the least T/T0; what that leaves open is decided
 	                              as by RELATIVE */
 };
 
@@ -224,14 +224,14 @@ struct ww_row_share {
 
 /* One job to be capped. Borrowed by ww_alloc_set only for the call. */
 struct ww_alloc_job {
-	uint64_t id;                     /* unique; the order of ids, not of the array, breaks ties */
-	uint32_t gpus;                   /* > 0; every GPU of the job gets the same cut */
-	uint32_t n_rows;                 /* entries of rows */
-	int tier;                        /* 0..3; floors of tier 3 are relaxed first, those of tier 0 last */
-	double weight;                   /* > 0 */
-	double floor_frac;               /* promised least T/T0, 0..1 */
-	double min_w, max_w;             /* lowest and highest power per GPU that may be given; max_w 0 = no limit */
-	const struct ww_curve *curve;    /* loss of the job; its p0_w is the power per GPU that is charged without a cut */
+	uint64_t id;                  /* unique; the order of ids, not of the array, breaks ties */
+	uint32_t gpus;                /* > 0; every GPU of the job gets the same cut */
+	uint32_t n_rows;              /* entries of rows */
+	int tier;                     /* 0..3; floors of tier 3 are relaxed first, those of tier 0 last */
+	double weight;                /* > 0 */
+	double floor_frac;            /* promised least T/T0, 0..1 */
+	double min_w, max_w;          /* lowest and highest power per GPU that may be given; max_w 0 = no limit */
+	const struct ww_curve *curve; /* loss of the job; its p0_w is the power per GPU that is charged without a cut */
 	const struct ww_row_share *rows; /* may be NULL when n_rows is 0 */
 };
 
@@ -247,7 +247,7 @@ struct ww_alloc_problem {
 	size_t n_rows;
 	double budget_w; /* for all GPUs of all jobs together; INFINITY = none */
 	enum ww_objective objective;
-	int explore;     /* not 0: jobs may go deeper than the deepest cut measured for them */
+	int explore; /* not 0: jobs may go deeper than the deepest cut measured for them */
 };
 
 /* What was decided for one job, in the order of the problem's jobs. */

@@ -28,18 +28,12 @@ struct report {
 };
 
 static const struct ww_column columns[] = {
-	{"cut", "%", WW_RIGHT},
-	{"jobs", "", WW_RIGHT},
-	{"equal", "", WW_RIGHT},
-	{"uniform", "cap", WW_RIGHT},
-	{"linear", "PFI", WW_RIGHT},
-	{"propor.", "to PFI", WW_RIGHT},
-	{"by", "use", WW_RIGHT},
-	{"curve", "(wattweir)", WW_RIGHT},
-	{"oracle", "", WW_RIGHT},
-	{"recovered", "%", WW_RIGHT},
-	{"shrink", "", WW_RIGHT},
-	{"outcome", "", WW_LEFT},
+	{"cut", "%", WW_RIGHT},      {"jobs", "", WW_RIGHT},
+	{"equal", "", WW_RIGHT},     {"uniform", "cap", WW_RIGHT},
+	{"linear", "PFI", WW_RIGHT}, {"propor.", "to PFI", WW_RIGHT},
+	{"by", "use", WW_RIGHT},     {"curve", "(wattweir)", WW_RIGHT},
+	{"oracle", "", WW_RIGHT},    {"recovered", "%", WW_RIGHT},
+	{"shrink", "", WW_RIGHT},    {"outcome", "", WW_LEFT},
 };
 #define N_COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
@@ -241,9 +235,12 @@ static const struct {
 	unsigned colour;
 	const char *title;
 } lines[] = {
-	{WW_POLICY_ORACLE, 6, "oracle"},         {WW_POLICY_CURVE, 0, "curve (wattweir)"},
-	{WW_POLICY_EQUAL, 1, "equal cut"},       {WW_POLICY_UNIFORM, 2, "uniform cap"},
-	{WW_POLICY_LINEAR_PFI, 3, "linear PFI"}, {WW_POLICY_PFI_PROPORTIONAL, 4, "PFI-proportional"},
+	{WW_POLICY_ORACLE, 6, "oracle"},
+	{WW_POLICY_CURVE, 0, "curve (wattweir)"},
+	{WW_POLICY_EQUAL, 1, "equal cut"},
+	{WW_POLICY_UNIFORM, 2, "uniform cap"},
+	{WW_POLICY_LINEAR_PFI, 3, "linear PFI"},
+	{WW_POLICY_PFI_PROPORTIONAL, 4, "PFI-proportional"},
 	{WW_POLICY_UTILISATION, 5, "by utilisation"},
 };
 

@@ -75,11 +75,13 @@ static ww_status check_curve(const struct ww_alloc_job *j, struct ww_error *err)
 	if (!c || c->n < 2 || c->n > WW_MAX_KNOTS || !(c->p0_w > 0) || !isfinite(c->p0_w) || !(c->t0_tps > 0))
 		return ww_fail(err, WW_ERR_RANGE, "job %llu: has no curve", id);
 	if (!(c->k[0].cut_frac == 0 && c->k[0].loss_frac == 0 && c->k[0].slope >= 0))
-		return ww_fail(err, WW_ERR_RANGE, "job %llu: its curve must start at cut 0, loss 0, slope 0 or more", id);
+		return ww_fail(err, WW_ERR_RANGE, "job %llu: its curve must start at cut 0, loss 0, slope 0 or more",
+		               id);
 	for (uint32_t i = 1; i < c->n; i++) {
 		const struct ww_knot *p = &c->k[i - 1], *q = &c->k[i];
 		if (!(q->cut_frac > p->cut_frac && q->slope > p->slope && isfinite(q->slope)))
-			return ww_fail(err, WW_ERR_RANGE, "job %llu: cut and slope of its curve must rise from knot to knot", id);
+			return ww_fail(err, WW_ERR_RANGE,
+			               "job %llu: cut and slope of its curve must rise from knot to knot", id);
 	}
 	return WW_OK;
 }
@@ -115,7 +117,8 @@ static ww_status check_job(const struct ww_alloc_job *j, size_t n_rows, struct w
 static ww_status check_problem(const struct ww_alloc_problem *p, struct ww_error *err)
 {
 	if (isnan(p->budget_w) || p->budget_w == -INFINITY)
-		return ww_fail(err, WW_ERR_RANGE, "budget_w is %g: must be a number of watts, or INFINITY", p->budget_w);
+		return ww_fail(err, WW_ERR_RANGE, "budget_w is %g: must be a number of watts, or INFINITY",
+		               p->budget_w);
 	if (p->objective < WW_OBJECTIVE_RELATIVE || p->objective > WW_OBJECTIVE_MAXMIN)
 		return ww_fail(err, WW_ERR_RANGE, "objective %d does not exist", (int)p->objective);
 	if (p->n_jobs >= UINT32_MAX || p->n_rows >= UINT32_MAX)
@@ -164,7 +167,8 @@ static ww_status grow(ww_alloc *a, size_t jobs, size_t rows, size_t loads, struc
 	b.cut = calloc(JOB_ARRAYS * b.room_jobs + 1, sizeof *b.cut);
 	b.shares = calloc(b.room_jobs + 1, sizeof *b.shares);
 	b.results = calloc(b.room_rows + 1, sizeof *b.results);
-	if (!b.jobs || !b.rows || !b.loads || !b.by_row || !b.small_first || !b.price || !b.cut || !b.shares || !b.results) {
+	if (!b.jobs || !b.rows || !b.loads || !b.by_row || !b.small_first || !b.price || !b.cut || !b.shares ||
+	    !b.results) {
 		release(&b);
 		return ww_fail(err, WW_ERR_NOMEM, "out of memory for %zu jobs", jobs);
 	}
@@ -178,8 +182,12 @@ static ww_status grow(ww_alloc *a, size_t jobs, size_t rows, size_t loads, struc
 
 static struct alloc_job take_job(const struct ww_alloc_job *in, size_t index, enum ww_objective objective)
 {
-	struct alloc_job j = {.id = in->id, .index = index, .tier = in->tier, .weight = in->weight,
-	                      .floor_frac = in->floor_frac, .curve = *in->curve};
+	struct alloc_job j = {.id = in->id,
+	                      .index = index,
+	                      .tier = in->tier,
+	                      .weight = in->weight,
+	                      .floor_frac = in->floor_frac,
+	                      .curve = *in->curve};
 	double p0_w = in->curve->p0_w;
 	j.baseline_w = in->gpus * p0_w;
 	j.gain = objective == WW_OBJECTIVE_TOKENS ? in->weight * in->curve->t0_tps : in->weight;
@@ -211,7 +219,8 @@ static void take_jobs(ww_alloc *a, const struct ww_alloc_problem *p)
 		const struct ww_alloc_job *in = &p->jobs[j->index];
 		j->first = a->n_loads;
 		for (uint32_t k = 0; k < in->n_rows; k++)
-			a->loads[a->n_loads++] = (struct load){in->rows[k].row, (uint32_t)i, in->rows[k].gpus * in->curve->p0_w};
+			a->loads[a->n_loads++] =
+				(struct load){in->rows[k].row, (uint32_t)i, in->rows[k].gpus * in->curve->p0_w};
 		a->loads[a->n_loads++] = (struct load){(uint32_t)p->n_rows, (uint32_t)i, j->baseline_w};
 		j->n_loads = a->n_loads - j->first;
 	}
@@ -443,9 +452,12 @@ static void publish(ww_alloc *a)
 {
 	for (size_t i = 0; i < a->n; i++) {
 		const struct alloc_job *j = &a->jobs[i];
-		a->shares[j->index] = (struct ww_alloc_share){
-			.cut_frac = j->cut, .throughput_frac = kept_at(j, j->cut), .equal_cut_frac = j->equal,
-			.box_cut_frac = j->box, .floor_frac = fmin(j->floor_frac, kept_at(j, j->reach)), .trust = j->trust};
+		a->shares[j->index] = (struct ww_alloc_share){.cut_frac = j->cut,
+		                                              .throughput_frac = kept_at(j, j->cut),
+		                                              .equal_cut_frac = j->equal,
+		                                              .box_cut_frac = j->box,
+		                                              .floor_frac = fmin(j->floor_frac, kept_at(j, j->reach)),
+		                                              .trust = j->trust};
 	}
 	for (size_t r = 0; r < a->n_rows; r++)
 		publish_row(a, r);

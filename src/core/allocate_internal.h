@@ -21,24 +21,24 @@ struct alloc_job {
 	uint64_t id;
 	size_t index; /* in the caller's array */
 	int tier;
-	double baseline_w;      /* charged without a cut, all its GPUs */
-	double weight, gain;    /* gain: objective per unit of loss, w or w T0, relative to the largest of all jobs */
-	double floor_frac;      /* promised */
-	double lowest;          /* cut at the lowest power */
-	double reach;           /* deepest cut with the floor that can be kept */
-	double lo, hi;          /* bounds of the division */
+	double baseline_w;   /* charged without a cut, all its GPUs */
+	double weight, gain; /* gain: objective per unit of loss, w or w T0, relative to the largest of all jobs */
+	double floor_frac;   /* promised */
+	double lowest;       /* cut at the lowest power */
+	double reach;        /* deepest cut with the floor that can be kept */
+	double lo, hi;       /* bounds of the division */
 	double equal, box, trust;
-	double cut;             /* best division so far */
-	size_t first, n_loads;  /* its loads */
+	double cut;            /* best division so far */
+	size_t first, n_loads; /* its loads */
 	struct ww_curve curve;
 	struct pieces pieces;
 };
 
 struct alloc_row {
-	double need_w;        /* cut that the row needs from its jobs; what cannot be had is taken off */
-	double size_w;        /* baseline of its jobs */
+	double need_w;         /* cut that the row needs from its jobs; what cannot be had is taken off */
+	double size_w;         /* baseline of its jobs */
 	size_t first, n_loads; /* in by_row */
-	bool priced;          /* has a price: not met by the bounds alone */
+	bool priced;           /* has a price: not met by the bounds alone */
 	struct ww_alloc_row_result result;
 };
 
@@ -50,23 +50,23 @@ struct ww_alloc {
 	double unit;            /* the largest gain: what the objective is counted in */
 	struct alloc_job *jobs; /* ascending id */
 	struct alloc_row *rows;
-	struct load *loads;     /* by job */
+	struct load *loads; /* by job */
 	struct load *by_row;
-	uint32_t *small_first;  /* rows in ascending size: a row comes after all rows inside it */
-	double *price;          /* per row: objective per watt */
-	double *gradient;       /* per row: watts of cut missing at the response to the prices */
-	double *work[6];        /* per row */
-	double *cut, *bend;     /* per job: response to the prices and its derivative */
-	double *pull, *plan;    /* per job: price of a unit of cut; a division that keeps every row */
-	double dual, lower;     /* at the prices; best so far: no division loses less than `lower` */
-	double loss;            /* of the best division so far, as the objective counts it */
-	double damping;         /* of Newton's step, relative to the curvature of each row alone */
-	unsigned stalled;       /* sweeps without progress */
-	bool started;           /* the prices belong to this problem */
-	size_t last_rows;       /* rows for which `price` was computed, 0 = none */
-	double level_bound;     /* maxmin: proved, the least 1 - w (1 - T/T0) is not above this */
+	uint32_t *small_first; /* rows in ascending size: a row comes after all rows inside it */
+	double *price;         /* per row: objective per watt */
+	double *gradient;      /* per row: watts of cut missing at the response to the prices */
+	double *work[6];       /* per row */
+	double *cut, *bend;    /* per job: response to the prices and its derivative */
+	double *pull, *plan;   /* per job: price of a unit of cut; a division that keeps every row */
+	double dual, lower;    /* at the prices; best so far: no division loses less than `lower` */
+	double loss;           /* of the best division so far, as the objective counts it */
+	double damping;        /* of Newton's step, relative to the curvature of each row alone */
+	unsigned stalled;      /* sweeps without progress */
+	bool started;          /* the prices belong to this problem */
+	size_t last_rows;      /* rows for which `price` was computed, 0 = none */
+	double level_bound;    /* maxmin: proved, the least 1 - w (1 - T/T0) is not above this */
 	struct ww_alloc_summary summary;
-	struct ww_alloc_share *shares;      /* in the caller's order */
+	struct ww_alloc_share *shares; /* in the caller's order */
 	struct ww_alloc_row_result *results;
 };
 

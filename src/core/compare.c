@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TIE 1e-9                /* 0.10 and 0.20 are equally near to 0.15, whatever their last bits */
-#define LEAST_GAP 0.004         /* a share of a smaller gap says nothing */
+#define TIE 1e-9        /* 0.10 and 0.20 are equally near to 0.15, whatever their last bits */
+#define LEAST_GAP 0.004 /* a share of a smaller gap says nothing */
 #define MOST_SWEEPS 100
 #define LEAST_LOSS_PER_CUT 0.02 /* no job is taken to be more flexible than a PFI of 50 */
 
@@ -21,8 +21,8 @@ struct ww_compare {
 
 const char *ww_policy_name(enum ww_policy policy)
 {
-	static const char *const names[WW_N_POLICIES] = {"equal", "uniform", "linear_pfi", "pfi_proportional", "utilisation",
-	                                                 "curve", "oracle", "oracle_box"};
+	static const char *const names[WW_N_POLICIES] = {"equal",       "uniform", "linear_pfi", "pfi_proportional",
+	                                                 "utilisation", "curve",   "oracle",     "oracle_box"};
 	return names[policy];
 }
 
@@ -34,7 +34,8 @@ static bool same_curve(const struct pooled_sweep *a, const struct pooled_sweep *
 		return false;
 	for (size_t i = 0; i < a->n; i++) {
 		const struct pooled *p = &a->p[i], *q = &b->p[i];
-		if (p->cap_w != q->cap_w || fabs(p->throughput / a->p[0].throughput - q->throughput / b->p[0].throughput) > 1e-4 ||
+		if (p->cap_w != q->cap_w ||
+		    fabs(p->throughput / a->p[0].throughput - q->throughput / b->p[0].throughput) > 1e-4 ||
 		    fabs(p->power_w / a->p[0].power_w - q->power_w / b->p[0].power_w) > 1e-3)
 			return false;
 	}
@@ -179,7 +180,8 @@ static struct visible look(const struct pooled_sweep *sweep, const struct ww_com
 		if (at == sweep->n)
 			break;
 		v.at[v.n] = at;
-		v.point[v.n++] = (struct ww_fit_point){1 - p[at].power_w / p[0].power_w, 1 - p[at].throughput / p[0].throughput};
+		v.point[v.n++] =
+			(struct ww_fit_point){1 - p[at].power_w / p[0].power_w, 1 - p[at].throughput / p[0].throughput};
 	}
 	return v;
 }
@@ -282,8 +284,8 @@ static void build_shares(ww_compare *c)
 	for (size_t i = 0; i < c->n; i++) {
 		struct sweep_job *j = &c->jobs[i];
 		c->baseline_w += j->p0_w;
-		c->shares[i] = (struct ww_alloc_job){.id = i, .gpus = 1, .weight = 1, .floor_frac = 0, .min_w = j->true_w[0],
-		                                     .curve = &j->curve};
+		c->shares[i] = (struct ww_alloc_job){
+			.id = i, .gpus = 1, .weight = 1, .floor_frac = 0, .min_w = j->true_w[0], .curve = &j->curve};
 	}
 }
 
@@ -292,7 +294,8 @@ static ww_status check_options(const struct ww_compare_options *o, struct ww_err
 	if (!(o->noise_frac >= 0 && o->noise_frac < 1))
 		return ww_fail(err, WW_ERR_RANGE, "noise_frac is %g: must be in [0, 1)", o->noise_frac);
 	if (o->n_depths == 0 || o->n_depths > WW_COMPARE_MAX_DEPTHS)
-		return ww_fail(err, WW_ERR_RANGE, "%zu fit depths: must be 1 to %d", o->n_depths, WW_COMPARE_MAX_DEPTHS);
+		return ww_fail(err, WW_ERR_RANGE, "%zu fit depths: must be 1 to %d", o->n_depths,
+		               WW_COMPARE_MAX_DEPTHS);
 	for (size_t i = 0; i < o->n_depths; i++)
 		if (!(o->fit_depths[i] > 0 && o->fit_depths[i] < 1))
 			return ww_fail(err, WW_ERR_RANGE, "fit depth %g: must be in (0, 1)", o->fit_depths[i]);

@@ -39,10 +39,10 @@ enum ww_policy {
 	WW_POLICY_UNIFORM,          /* the same cap in watts for every GPU */
 	WW_POLICY_LINEAR_PFI,       /* highest PFI first, as far down as measured */
 	WW_POLICY_PFI_PROPORTIONAL, /* cut in proportion to PFI */
-	WW_POLICY_UTILISATION,      /* EAR's rule: caps in proportion to utilisation, clamped, the rest not dealt again */
-	WW_POLICY_CURVE,            /* wattweir: one price on shrunk convex curves inside a box */
-	WW_POLICY_ORACLE,           /* the optimum when all true curves are known */
-	WW_POLICY_ORACLE_BOX,       /* the same inside wattweir's box */
+	WW_POLICY_UTILISATION, /* EAR's rule: caps in proportion to utilisation, clamped, the rest not dealt again */
+	WW_POLICY_CURVE,       /* wattweir: one price on shrunk convex curves inside a box */
+	WW_POLICY_ORACLE,      /* the optimum when all true curves are known */
+	WW_POLICY_ORACLE_BOX,  /* the same inside wattweir's box */
 	WW_N_POLICIES
 };
 
@@ -93,11 +93,11 @@ struct ww_plan_job {
 	const char *name;              /* borrowed */
 	const struct ww_point *points; /* its sweep; power per GPU, throughput of the job that was measured */
 	size_t n;
-	unsigned measured_gpus;        /* GPUs of the measured job, 0 = as many as `gpus` */
-	uint32_t gpus;                 /* GPUs of the job now; its throughput is scaled in proportion */
+	unsigned measured_gpus; /* GPUs of the measured job, 0 = as many as `gpus` */
+	uint32_t gpus;          /* GPUs of the job now; its throughput is scaled in proportion */
 	int tier;
 	double floor_frac, weight;
-	double min_w, max_w;           /* lowest and highest cap per GPU; NAN = as measured. No cap breaks them */
+	double min_w, max_w; /* lowest and highest cap per GPU; NAN = as measured. No cap breaks them */
 	const struct ww_row_share *rows;
 	uint32_t n_rows;
 };
@@ -107,13 +107,13 @@ struct ww_plan_problem {
 	size_t n_jobs;
 	const struct ww_alloc_row *rows;
 	size_t n_rows;
-	double budget_w;               /* for all GPUs; NAN: (1 - cut_frac) of what the jobs draw without caps */
+	double budget_w; /* for all GPUs; NAN: (1 - cut_frac) of what the jobs draw without caps */
 	double cut_frac;
 	enum ww_objective objective;
 	enum ww_account account;
-	bool explore;                  /* also below the lowest cap measured, down to min_w */
-	bool equal;                    /* stop at the equal cut */
-	double noise_frac;             /* where the sweep does not know its own noise */
+	bool explore;      /* also below the lowest cap measured, down to min_w */
+	bool equal;        /* stop at the equal cut */
+	double noise_frac; /* where the sweep does not know its own noise */
 };
 
 /* What keeps a job from giving more or less. */
@@ -138,8 +138,8 @@ struct ww_plan_share {
 	double throughput_frac; /* T/T0 expected */
 	double floor_frac;      /* promised */
 	double trust;
-	int limit;              /* enum ww_plan_limit */
-	size_t row;             /* the full row that presses hardest; n_rows = only the budget, SIZE_MAX = none */
+	int limit;  /* enum ww_plan_limit */
+	size_t row; /* the full row that presses hardest; n_rows = only the budget, SIZE_MAX = none */
 };
 
 struct ww_plan_row {

@@ -47,10 +47,10 @@ double cautious_noise(const struct ww_point *p, size_t n, const struct ww_pfi *p
 /* ---- pfi.c: a sweep split into baseline and slope points --------------------------------------------------------- */
 
 struct split {
-	double p0_w, t0;           /* means over the first n_baseline caps */
+	double p0_w, t0; /* means over the first n_baseline caps */
 	size_t n_baseline, n_slope;
-	double *cut, *loss;        /* of the slope points, in descending order of the cap */
-	size_t *at;                /* their indices among the pooled caps */
+	double *cut, *loss; /* of the slope points, in descending order of the cap */
+	size_t *at;         /* their indices among the pooled caps */
 };
 
 ww_status split_create(size_t n, struct split *out, struct ww_error *err);
@@ -96,14 +96,14 @@ struct line fit_line(const double *cut, const double *loss, size_t n, double noi
 
 struct sweep_job {
 	const char *name;
-	double p0_w, t0;         /* at the highest cap */
-	double reach;            /* deepest cut measured */
+	double p0_w, t0; /* at the highest cap */
+	double reach;    /* deepest cut measured */
 	size_t n_true, n_hull, n_caps;
-	double *true_w, *truth;  /* ascending draw up to p0_w; throughput relative to p0_w's, made monotone */
-	double *hull_w, *hull;   /* upper concave hull of the truth */
-	double *cap_w, *draw_w;  /* ascending caps; running maximum of the draw, at most p0_w */
-	double loss_per_cut;     /* linear model from the caps a policy may see */
-	struct ww_curve curve;   /* fitted from the same caps */
+	double *true_w, *truth; /* ascending draw up to p0_w; throughput relative to p0_w's, made monotone */
+	double *hull_w, *hull;  /* upper concave hull of the truth */
+	double *cap_w, *draw_w; /* ascending caps; running maximum of the draw, at most p0_w */
+	double loss_per_cut;    /* linear model from the caps a policy may see */
+	struct ww_curve curve;  /* fitted from the same caps */
 };
 
 /* All divide `need_w` watts of cut, feasible, among n jobs sorted by name. */
@@ -122,7 +122,7 @@ double score(const struct sweep_job *jobs, size_t n, const double *cut);
 ww_status oracle_value(const struct sweep_job *jobs, size_t n, double need_w, const double *box, double *out,
                        struct ww_error *err);
 
-#define BOUND_SE 2.5       /* a slope under this many standard errors is only a bound */
-#define NINETY_SE 1.645    /* one-sided 95 % of a normal: the ends of a 90 % interval */
+#define BOUND_SE 2.5    /* a slope under this many standard errors is only a bound */
+#define NINETY_SE 1.645 /* one-sided 95 % of a normal: the ends of a 90 % interval */
 
 #endif

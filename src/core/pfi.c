@@ -254,9 +254,18 @@ static ww_status check_options(const struct ww_pfi_options *o, struct ww_error *
 ww_status ww_pfi_estimate(const struct ww_point *points, size_t n, const struct ww_pfi_options *options,
                           struct ww_pfi *out, struct ww_error *err)
 {
-	struct ww_pfi pfi = {.status = WW_PFI_TOO_FEW_POINTS, .fit_lo_w = NAN, .fit_hi_w = NAN, .p0_w = NAN, .t0 = NAN,
-	                     .pfi_ls = NAN, .pfi_ls_lo = NAN, .pfi_ls_hi = NAN, .pfi_30 = NAN, .max_cut_frac = NAN,
-	                     .r2 = NAN, .noise_frac = NAN};
+	struct ww_pfi pfi = {.status = WW_PFI_TOO_FEW_POINTS,
+	                     .fit_lo_w = NAN,
+	                     .fit_hi_w = NAN,
+	                     .p0_w = NAN,
+	                     .t0 = NAN,
+	                     .pfi_ls = NAN,
+	                     .pfi_ls_lo = NAN,
+	                     .pfi_ls_hi = NAN,
+	                     .pfi_30 = NAN,
+	                     .max_cut_frac = NAN,
+	                     .r2 = NAN,
+	                     .noise_frac = NAN};
 	struct pooled_sweep sweep = {0};
 	struct split split = {0};
 	ww_status status = check_options(options, err);

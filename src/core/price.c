@@ -20,12 +20,12 @@
 #include <math.h>
 #include <string.h>
 
-#define GOOD_GAP 1e-12       /* relative gap at which nothing is left to gain */
-#define STALLED_SWEEPS 4     /* sweeps without progress after which rounding has won */
+#define GOOD_GAP 1e-12   /* relative gap at which nothing is left to gain */
+#define STALLED_SWEEPS 4 /* sweeps without progress after which rounding has won */
 #define LINE_STEPS 24
 #define LEAST_DAMPING 1e-8
 #define CG_STEPS 60
-#define LOG_LOSS_MOST 0.999  /* log goes on as a straight line of the loss from here, so that it has no pole */
+#define LOG_LOSS_MOST 0.999 /* log goes on as a straight line of the loss from here, so that it has no pole */
 
 /* ---- One job's answer to a price ---------------------------------------------------------------------------------- */
 

@@ -135,7 +135,9 @@ static void random_fleet(struct ww_rng *rng, struct fleet *f, double cut, bool e
 		struct ww_fit_point p[2] = {{0.15, l30 * pow(0.5, k)}, {0.35, l30 * pow(0.35 / 0.3, k)}};
 		struct ww_curve c;
 		struct ww_error err;
-		assert_int_equal(ww_curve_fit(&(struct ww_fit){p, 2, 0.01, 200 + 500 * ww_rng_uniform(rng), 1000}, &c, &err), WW_OK);
+		assert_int_equal(
+			ww_curve_fit(&(struct ww_fit){p, 2, 0.01, 200 + 500 * ww_rng_uniform(rng), 1000}, &c, &err),
+			WW_OK);
 		if (exact)
 			c.var_a = c.var_b = c.cov_ab = 0;
 		add(f, c);

@@ -190,7 +190,7 @@ static void harmless_differences_are_read(void **state)
 		"rows:\r\n  - name: site\r\n    limit: 60 kW\r\njobs:\r\n  - job: a\r\n    gpus: 8\r\n    on: site\r\n",
 		"rows:\n- name: site\n  limit: 60 kW # or less\njobs:\n- job: a\n  gpus: '8'\n  on:\tsite\n",
 		"\"rows\":\n  - name: 'site'\n    limit: \" 60  kW \"\njobs:\n  - job: a\n    gpus: 8\n    on: >-\n    "
-	        "  site\n",
+		"  site\n",
 		"{\"rows\": [{\"name\": \"site\", \"limit\": \"60 kW\"}],\n"
 		" \"jobs\": [{\"job\": \"a\", \"gpus\": 8, \"on\": [{\"row\": \"site\", \"gpus\": 8}]}]}\n",
 	};

@@ -340,11 +340,11 @@ static void bad_fits_are_refused(void **state)
 		struct ww_fit_point p;
 		double noise, p0_w, t0_tps;
 	} bad[] = {
-		{{0, 0.1}, 0.01, 500, 1000},    {{1, 0.1}, 0.01, 500, 1000},   {{-0.1, 0.1}, 0.01, 500, 1000},
-		{{NAN, 0.1}, 0.01, 500, 1000},  {{0.2, NAN}, 0.01, 500, 1000}, {{0.2, INFINITY}, 0.01, 500, 1000},
-		{{0.2, 0.1}, -0.01, 500, 1000}, {{0.2, 0.1}, NAN, 500, 1000},  {{0.2, 0.1}, 1, 500, 1000},
-		{{0.2, 0.1}, 0.01, 0, 1000},    {{0.2, 0.1}, 0.01, NAN, 1000}, {{0.2, 0.1}, 0.01, 500, 0},
-		{{0.2, 0.1}, 0.01, 500, NAN},   {{0.2, 1.5}, 0.01, 500, 1000}, {{0.2, -1e200}, 0.01, 500, 1000},
+		{{0, 0.1}, 0.01, 500, 1000},        {{1, 0.1}, 0.01, 500, 1000},   {{-0.1, 0.1}, 0.01, 500, 1000},
+		{{NAN, 0.1}, 0.01, 500, 1000},      {{0.2, NAN}, 0.01, 500, 1000}, {{0.2, INFINITY}, 0.01, 500, 1000},
+		{{0.2, 0.1}, -0.01, 500, 1000},     {{0.2, 0.1}, NAN, 500, 1000},  {{0.2, 0.1}, 1, 500, 1000},
+		{{0.2, 0.1}, 0.01, 0, 1000},        {{0.2, 0.1}, 0.01, NAN, 1000}, {{0.2, 0.1}, 0.01, 500, 0},
+		{{0.2, 0.1}, 0.01, 500, NAN},       {{0.2, 1.5}, 0.01, 500, 1000}, {{0.2, -1e200}, 0.01, 500, 1000},
 		{{0.2, 0.1}, 0.01, INFINITY, 1000},
 	};
 	struct ww_curve out, untouched;
@@ -352,8 +352,9 @@ static void bad_fits_are_refused(void **state)
 	memset(&out, 0xA5, sizeof out);
 	memset(&untouched, 0xA5, sizeof untouched);
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-		assert_int_equal(fit_bad(&(struct ww_fit){&bad[i].p, 1, bad[i].noise, bad[i].p0_w, bad[i].t0_tps}, &out),
-		                 WW_ERR_RANGE);
+		assert_int_equal(
+			fit_bad(&(struct ww_fit){&bad[i].p, 1, bad[i].noise, bad[i].p0_w, bad[i].t0_tps}, &out),
+			WW_ERR_RANGE);
 	assert_int_equal(fit_bad(&(struct ww_fit){&bad[6].p, 0, 0.01, 500, 1000}, &out), WW_ERR_NO_DATA);
 	struct ww_fit_point many[100];
 	for (int i = 0; i < 100; i++)
