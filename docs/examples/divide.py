@@ -51,7 +51,7 @@ class FitPoint(ctypes.Structure):
     _fields_ = [("cut_frac", c_double), ("loss_frac", c_double)]
 
 
-class Fit(Structure):
+class Fit(ctypes.Structure):
     _fields_ = [("points", POINTER(FitPoint)), ("n", c_size_t), ("noise_frac", c_double), ("p0_w", c_double),
                 ("t0_tps", c_double)]
 
