@@ -47,13 +47,18 @@ ww_status ww_alloc_create(ww_alloc **out, struct ww_error *err)
 
 static void release(ww_alloc *a)
 {
+	free(a->places);
 	free(a->jobs);
+	free(a->answers);
 	free(a->rows);
 	free(a->loads);
 	free(a->by_row);
 	free(a->small_first);
 	free(a->price);
 	free(a->cut);
+	free(a->curvature.column);
+	free(a->curvature.value);
+	free(a->curvature.used);
 	free(a->shares);
 	free(a->results);
 }
@@ -136,87 +141,132 @@ static ww_status check_problem(const struct ww_alloc_problem *p, struct ww_error
 
 /* ---- Room ----------------------------------------------------------------------------------------------------------- */
 
-#define ROW_ARRAYS 8 /* price, gradient, work */
-#define JOB_ARRAYS 4
+#define ROW_ARRAYS 11 /* price, gradient, work, three of the curvature */
+#define ROW_INDICES 5 /* small_first and four of the curvature */
+#define JOB_ARRAYS 6
 
 static void name_arrays(ww_alloc *a)
 {
-	size_t rows = a->room_rows, jobs = a->room_jobs;
+	size_t rows = a->room.rows + 1, jobs = a->room.jobs + 1;
+	struct curvature *c = &a->curvature;
 	a->gradient = a->price + rows;
 	for (size_t i = 0; i < 6; i++)
 		a->work[i] = a->price + (2 + i) * rows;
+	c->diagonal = a->price + 8 * rows;
+	c->extra = a->price + 9 * rows;
+	c->pivot = a->price + 10 * rows;
+	c->rank = a->small_first + rows;
+	c->stamp = a->small_first + 2 * rows;
+	c->slot = a->small_first + 3 * rows;
+	c->first = a->small_first + 4 * rows;
+	c->long_jobs = c->column + a->room.pairs + 1;
+	c->factor = c->value + a->room.pairs + 1;
+	c->fixed = c->used + rows;
 	a->bend = a->cut + jobs;
 	a->pull = a->cut + 2 * jobs;
 	a->plan = a->cut + 3 * jobs;
+	a->anchor = a->cut + 4 * jobs;
+	a->wish = a->cut + 5 * jobs;
+}
+
+static bool get_room(ww_alloc *a)
+{
+	size_t jobs = a->room.jobs + 1, rows = a->room.rows + 1, loads = a->room.loads + 1, pairs = a->room.pairs + 1;
+	a->places = calloc(jobs, sizeof *a->places);
+	a->jobs = calloc(jobs, sizeof *a->jobs);
+	a->answers = calloc(jobs, sizeof *a->answers);
+	a->rows = calloc(rows, sizeof *a->rows);
+	a->loads = calloc(loads, sizeof *a->loads);
+	a->by_row = calloc(loads, sizeof *a->by_row);
+	a->small_first = calloc(ROW_INDICES * rows, sizeof *a->small_first);
+	a->price = calloc(ROW_ARRAYS * rows, sizeof *a->price);
+	a->cut = calloc(JOB_ARRAYS * jobs, sizeof *a->cut);
+	a->curvature.column = calloc(pairs + jobs, sizeof *a->curvature.column);
+	a->curvature.value = calloc(2 * pairs, sizeof *a->curvature.value);
+	a->curvature.used = calloc(2 * rows, sizeof *a->curvature.used);
+	a->shares = calloc(jobs, sizeof *a->shares);
+	a->results = calloc(rows, sizeof *a->results);
+	return a->places && a->jobs && a->answers && a->rows && a->loads && a->by_row && a->small_first && a->price &&
+	       a->cut && a->curvature.column && a->curvature.value && a->curvature.used && a->shares && a->results;
+}
+
+static size_t larger(size_t a, size_t b)
+{
+	return a > b ? a : b;
 }
 
 /* Room for a larger problem; the allocator is unchanged when memory runs out. Old prices are forgotten. */
-static ww_status grow(ww_alloc *a, size_t jobs, size_t rows, size_t loads, struct ww_error *err)
+static ww_status grow(ww_alloc *a, const struct alloc_room *need, struct ww_error *err)
 {
-	if (jobs <= a->room_jobs && rows <= a->room_rows && loads <= a->room_loads)
+	struct alloc_room had = a->room;
+	if (need->jobs <= had.jobs && need->rows <= had.rows && need->loads <= had.loads && need->pairs <= had.pairs)
 		return WW_OK;
-	ww_alloc b = {.room_jobs = jobs > a->room_jobs ? jobs : a->room_jobs,
-	              .room_rows = rows > a->room_rows ? rows : a->room_rows,
-	              .room_loads = loads > a->room_loads ? loads : a->room_loads};
-	b.jobs = calloc(b.room_jobs + 1, sizeof *b.jobs);
-	b.rows = calloc(b.room_rows + 1, sizeof *b.rows);
-	b.loads = calloc(b.room_loads + 1, sizeof *b.loads);
-	b.by_row = calloc(b.room_loads + 1, sizeof *b.by_row);
-	b.small_first = calloc(b.room_rows + 1, sizeof *b.small_first);
-	b.price = calloc(ROW_ARRAYS * b.room_rows + 1, sizeof *b.price);
-	b.cut = calloc(JOB_ARRAYS * b.room_jobs + 1, sizeof *b.cut);
-	b.shares = calloc(b.room_jobs + 1, sizeof *b.shares);
-	b.results = calloc(b.room_rows + 1, sizeof *b.results);
-	if (!b.jobs || !b.rows || !b.loads || !b.by_row || !b.small_first || !b.price || !b.cut || !b.shares ||
-	    !b.results) {
+	ww_alloc b = {.room = {larger(need->jobs, had.jobs), larger(need->rows, had.rows),
+	                       larger(need->loads, had.loads), larger(need->pairs, had.pairs)}};
+	if (!get_room(&b)) {
 		release(&b);
-		return ww_fail(err, WW_ERR_NOMEM, "out of memory for %zu jobs", jobs);
+		return ww_fail(err, WW_ERR_NOMEM, "out of memory for %zu jobs", need->jobs);
 	}
 	name_arrays(&b);
+	memcpy(b.places, a->places, a->n * sizeof *b.places);
 	release(a);
 	*a = b;
 	return WW_OK;
 }
 
-/* ---- Taking a problem in ------------------------------------------------------------------------------------------ */
-
-static struct alloc_job take_job(const struct ww_alloc_job *in, size_t index, enum ww_objective objective)
+/* Rows that two loads of a job share are gathered in pairs: an upper limit of their number. */
+static ww_status measure_room(const struct ww_alloc_problem *p, struct alloc_room *out, struct ww_error *err)
 {
-	struct alloc_job j = {.id = in->id,
-	                      .index = index,
-	                      .tier = in->tier,
-	                      .weight = in->weight,
-	                      .floor_frac = in->floor_frac,
-	                      .curve = *in->curve};
-	double p0_w = in->curve->p0_w;
-	j.baseline_w = in->gpus * p0_w;
-	j.gain = objective == WW_OBJECTIVE_TOKENS ? in->weight * in->curve->t0_tps : in->weight;
-	j.lowest = fmin(fmax(0, 1 - in->min_w / p0_w), 1);
-	if (in->max_w > 0)
-		j.lo = fmin(fmax(0, 1 - in->max_w / p0_w), j.lowest);
-	struct ww_curve whole = *in->curve;
-	whole.max_cut_frac = 1;
-	j.reach = in->floor_frac > 0 ? fmin(j.lowest, ww_curve_cut_at_loss(&whole, 1 - in->floor_frac)) : j.lowest;
-	j.reach = fmax(j.lo, j.reach);
-	return j;
+	*out = (struct alloc_room){.jobs = p->n_jobs, .rows = p->n_rows + 1};
+	for (size_t i = 0; i < p->n_jobs; i++) {
+		size_t n = (size_t)p->jobs[i].n_rows + 1;
+		out->loads += n;
+		if (n <= MOST_PAIRED_LOADS)
+			out->pairs += n * (n - 1) / 2;
+	}
+	double most = 0.5 * (double)out->rows * (double)out->rows;
+	if ((double)out->pairs > most)
+		out->pairs = (size_t)most;
+	if (out->loads >= UINT32_MAX || out->pairs >= UINT32_MAX)
+		return ww_fail(err, WW_ERR_RANGE, "more than 4 billion shares of jobs on rows");
+	return WW_OK;
 }
 
-static int by_id(const void *a, const void *b)
+/* ---- Taking a problem in ------------------------------------------------------------------------------------------ */
+
+static void take_curve(struct ww_curve *out, const struct ww_curve *in)
 {
-	const struct alloc_job *p = a, *q = b;
-	return (p->id > q->id) - (p->id < q->id);
+	memcpy(out, in, offsetof(struct ww_curve, k) + in->n * sizeof *in->k);
+}
+
+static void take_job(struct alloc_job *j, const struct ww_alloc_job *in, enum ww_objective objective)
+{
+	double p0_w = in->curve->p0_w;
+	j->id = in->id;
+	j->tier = in->tier;
+	j->weight = in->weight;
+	j->floor_frac = in->floor_frac;
+	take_curve(&j->curve, in->curve);
+	j->measured = in->curve->max_cut_frac;
+	j->curve.max_cut_frac = 1;
+	j->baseline_w = in->gpus * p0_w;
+	j->gain = objective == WW_OBJECTIVE_TOKENS ? in->weight * in->curve->t0_tps : in->weight;
+	j->lowest = fmin(fmax(0, 1 - in->min_w / p0_w), 1);
+	j->lo = in->max_w > 0 ? fmin(fmax(0, 1 - in->max_w / p0_w), j->lowest) : 0;
+	j->reach =
+		in->floor_frac > 0 ? fmin(j->lowest, ww_curve_cut_at_loss(&j->curve, 1 - in->floor_frac)) : j->lowest;
+	j->reach = fmax(j->lo, j->reach);
 }
 
 static void take_jobs(ww_alloc *a, const struct ww_alloc_problem *p)
 {
 	a->n = p->n_jobs;
 	a->n_loads = 0;
-	for (size_t i = 0; i < a->n; i++)
-		a->jobs[i] = take_job(&p->jobs[i], i, p->objective);
-	qsort(a->jobs, a->n, sizeof *a->jobs, by_id);
 	for (size_t i = 0; i < a->n; i++) {
 		struct alloc_job *j = &a->jobs[i];
-		const struct ww_alloc_job *in = &p->jobs[j->index];
+		const struct ww_alloc_job *in = &p->jobs[a->places[i].index];
+		take_job(j, in, p->objective);
+		j->index = a->places[i].index;
 		j->first = a->n_loads;
 		for (uint32_t k = 0; k < in->n_rows; k++)
 			a->loads[a->n_loads++] =
@@ -245,8 +295,21 @@ static void scale_gains(ww_alloc *a)
 		a->jobs[i].gain /= a->unit;
 }
 
+/* The order of the last problem serves again where it still holds. */
+static void sort_rows(ww_alloc *a, bool same_rows)
+{
+	for (size_t r = 0; !same_rows && r < a->n_rows; r++)
+		a->small_first[r] = (uint32_t)r;
+	bool sorted = true;
+	for (size_t i = 1; i < a->n_rows && sorted; i++)
+		sorted = by_size(&a->small_first[i - 1], &a->small_first[i], a->rows) < 0;
+	if (!sorted)
+		qsort_r(a->small_first, a->n_rows, sizeof *a->small_first, by_size, a->rows);
+}
+
 static void take_rows(ww_alloc *a, const struct ww_alloc_problem *p)
 {
+	bool same_rows = a->n_rows == p->n_rows + 1;
 	a->n_rows = p->n_rows + 1;
 	memset(a->rows, 0, a->n_rows * sizeof *a->rows);
 	for (size_t i = 0; i < a->n_loads; i++) {
@@ -256,26 +319,34 @@ static void take_rows(ww_alloc *a, const struct ww_alloc_problem *p)
 	for (size_t r = 0, first = 0; r < a->n_rows; first += a->rows[r++].n_loads) {
 		double budget = r < p->n_rows ? p->rows[r].budget_w : p->budget_w;
 		a->rows[r].first = first;
-		a->rows[r].need_w = a->rows[r].size_w - budget;
+		a->rows[r].need_w = fmax(0, a->rows[r].size_w - budget);
 	}
 	for (size_t i = 0; i < a->n_loads; i++)
 		a->by_row[a->rows[a->loads[i].row].first++] = a->loads[i];
-	for (size_t r = 0; r < a->n_rows; r++) {
+	for (size_t r = 0; r < a->n_rows; r++)
 		a->rows[r].first -= a->rows[r].n_loads;
-		a->small_first[r] = (uint32_t)r;
-	}
-	qsort_r(a->small_first, a->n_rows, sizeof *a->small_first, by_size, a->rows);
+	sort_rows(a, same_rows);
 }
 
 /* ---- Promises: floors are relaxed only where a row forces it --------------------------------------------------------- */
 
-static double watts_at(const ww_alloc *a, const struct alloc_row *row, bool at_lowest)
+/* Per row: watts freed at the floors and at the lowest powers. */
+static void floor_watts(const ww_alloc *a, double *at_floor, double *at_lowest)
+{
+	memset(at_floor, 0, a->n_rows * sizeof *at_floor);
+	memset(at_lowest, 0, a->n_rows * sizeof *at_lowest);
+	for (size_t i = 0; i < a->n_loads; i++) {
+		const struct load *load = &a->loads[i];
+		at_floor[load->row] += load->watts * a->jobs[load->job].reach;
+		at_lowest[load->row] += load->watts * a->jobs[load->job].lowest;
+	}
+}
+
+static double watts_at_floor(const ww_alloc *a, const struct alloc_row *row)
 {
 	double sum = 0;
-	for (size_t i = row->first; i < row->first + row->n_loads; i++) {
-		const struct alloc_job *j = &a->jobs[a->by_row[i].job];
-		sum += a->by_row[i].watts * (at_lowest ? j->lowest : j->reach);
-	}
+	for (size_t i = row->first; i < row->first + row->n_loads; i++)
+		sum += a->by_row[i].watts * a->jobs[a->by_row[i].job].reach;
 	return sum;
 }
 
@@ -304,18 +375,22 @@ static double relax_tier(ww_alloc *a, const struct alloc_row *row, int tier, dou
 
 static void relax_floors(ww_alloc *a)
 {
+	double *at_floor = a->work[0], *at_lowest = a->work[1];
+	floor_watts(a, at_floor, at_lowest);
 	for (size_t r = 0; r < a->n_rows; r++) {
 		struct alloc_row *row = &a->rows[r];
 		row->result = (struct ww_alloc_row_result){0};
-		row->result.missing_w = clear_rounding(row->need_w - watts_at(a, row, false), row);
-		row->result.over_w = clear_rounding(row->need_w - watts_at(a, row, true), row);
+		row->result.missing_w = clear_rounding(row->need_w - at_floor[r], row);
+		row->result.over_w = clear_rounding(row->need_w - at_lowest[r], row);
 		row->need_w -= row->result.over_w;
 		if (row->result.missing_w > 0)
 			a->summary.outcome = WW_OUTCOME_INFEASIBLE;
 	}
 	for (size_t i = 0; i < a->n_rows; i++) {
 		struct alloc_row *row = &a->rows[a->small_first[i]];
-		double short_w = clear_rounding(row->need_w - watts_at(a, row, false), row);
+		if (row->result.missing_w == 0)
+			continue;
+		double short_w = clear_rounding(row->need_w - watts_at_floor(a, row), row);
 		for (int tier = N_TIERS - 1; tier >= 0 && short_w > 0; tier--)
 			short_w = relax_tier(a, row, tier, short_w);
 	}
@@ -323,41 +398,62 @@ static void relax_floors(ww_alloc *a)
 
 /* ---- The equal cut -------------------------------------------------------------------------------------------------- */
 
-struct row_view {
-	const ww_alloc *a;
-	const struct alloc_row *row;
-};
-
-static double equal_cut_at(const struct alloc_job *j, double x)
+/* The reach is in a->plan, the equal cut in a->cut. */
+static double equal_watts(const ww_alloc *a, const struct alloc_row *row, double x, double *slope)
 {
-	return fmax(j->equal, fmin(x, j->reach));
+	double sum = 0;
+	*slope = 0;
+	for (size_t i = row->first; i < row->first + row->n_loads; i++) {
+		const struct load *load = &a->by_row[i];
+		double least = a->cut[load->job], most = a->plan[load->job];
+		bool moves = x > least && x < most;
+		sum += load->watts * (moves ? x : x < most ? least : fmax(least, most));
+		*slope += moves ? load->watts : 0;
+	}
+	return sum;
 }
 
-static double equal_watts(const void *context, double x)
+/* The least cut that meets the row, given to all its jobs: Newton's steps on a rising broken line, inside a bracket. */
+static double equal_for_row(const ww_alloc *a, const struct alloc_row *row)
 {
-	const struct row_view *v = context;
-	double sum = 0;
-	for (size_t i = v->row->first; i < v->row->first + v->row->n_loads; i++)
-		sum += v->a->by_row[i].watts * equal_cut_at(&v->a->jobs[v->a->by_row[i].job], x);
-	return sum;
+	double slope, lo = 0, hi = 1, x = fmin(1, row->need_w / row->size_w), watts = equal_watts(a, row, x, &slope);
+	for (int i = 0; i < 200 && fabs(watts - row->need_w) > 1e-15 * row->size_w; i++) {
+		if (watts < row->need_w)
+			lo = x;
+		else
+			hi = x;
+		double next = slope > 0 ? x + (row->need_w - watts) / slope : -1;
+		if (!(next > lo && next < hi))
+			next = lo + (hi - lo) / 2;
+		if (next <= lo || next >= hi)
+			break;
+		x = next;
+		watts = equal_watts(a, row, x, &slope);
+	}
+	return watts < row->need_w ? fmin(hi, x + 4e-15) : x;
 }
 
 /* Rows from small to large: each raises its jobs to the one cut that meets it, so a row inside is met before the row
  * around it asks for the rest. */
 static void solve_equal(ww_alloc *a)
 {
-	for (size_t i = 0; i < a->n; i++)
-		a->jobs[i].equal = a->jobs[i].lo;
+	double slope;
+	for (size_t i = 0; i < a->n; i++) {
+		a->cut[i] = a->jobs[i].lo;
+		a->plan[i] = a->jobs[i].reach;
+	}
 	for (size_t i = 0; i < a->n_rows; i++) {
-		struct row_view view = {a, &a->rows[a->small_first[i]]};
-		if (view.row->need_w <= 0 || equal_watts(&view, 0) >= view.row->need_w)
+		const struct alloc_row *row = &a->rows[a->small_first[i]];
+		if (row->need_w <= 0 || equal_watts(a, row, 0, &slope) >= row->need_w)
 			continue;
-		double x = solve_rising(equal_watts, &view, 0, 1, view.row->need_w);
-		for (size_t k = view.row->first; k < view.row->first + view.row->n_loads; k++) {
-			struct alloc_job *j = &a->jobs[a->by_row[k].job];
-			j->equal = equal_cut_at(j, x);
+		double x = equal_for_row(a, row);
+		for (size_t k = row->first; k < row->first + row->n_loads; k++) {
+			uint32_t job = a->by_row[k].job;
+			a->cut[job] = fmax(a->cut[job], fmin(x, a->plan[job]));
 		}
 	}
+	for (size_t i = 0; i < a->n; i++)
+		a->jobs[i].equal = a->cut[i];
 }
 
 static void set_bounds(ww_alloc *a, bool explore)
@@ -365,9 +461,11 @@ static void set_bounds(ww_alloc *a, bool explore)
 	double deepest = 0;
 	for (size_t i = 0; i < a->n; i++) {
 		struct alloc_job *j = &a->jobs[i];
-		j->box = explore ? j->reach : fmin(j->reach, fmax(j->curve.max_cut_frac, j->equal));
+		j->box = explore ? j->reach : fmin(j->reach, fmax(j->measured, j->equal));
 		j->hi = fmax(j->box, j->equal);
 		j->cut = j->equal;
+		j->least = j->lo;
+		j->reach_kept = fmax(0, 1 - ww_curve_loss(&j->curve, j->reach));
 		deepest = fmax(deepest, j->equal);
 	}
 	if (deepest == 0 && a->summary.outcome == WW_OUTCOME_OPTIMAL)
@@ -402,7 +500,6 @@ static void blend(struct alloc_job *j, double mean)
 	struct pieces *p = &j->pieces;
 	double s = j->trust, pull = j->equal > 0 ? (1 - s) * mean / per_watt(j) / j->equal : 0;
 	p->n = j->curve.n;
-	p->hint = 0;
 	for (uint32_t i = 0; i < p->n; i++) {
 		double cut = j->curve.k[i].cut_frac;
 		p->cut[i] = cut;
@@ -430,75 +527,92 @@ static void set_trust(ww_alloc *a)
 
 /* ---- Results ------------------------------------------------------------------------------------------------------------ */
 
-static void publish_row(const ww_alloc *a, size_t r)
+/* Gain per watt for a row that has no price because it is a bound of its jobs: what the job that gains most would. */
+static double price_of_bound(const ww_alloc *a, const struct alloc_row *row)
 {
-	struct alloc_row *row = &a->rows[r];
-	double cut_w = 0;
-	for (size_t i = row->first; i < row->first + row->n_loads; i++)
-		cut_w += a->by_row[i].watts * a->jobs[a->by_row[i].job].cut;
-	row->result.power_w = row->size_w - cut_w;
-	row->result.price = 0;
-	if (a->started)
-		row->result.price = a->unit * (row->priced ? a->price[r] : single_row_price(a, row));
-	a->results[r] = row->result;
+	double price = 0;
+	for (size_t i = row->first; i < row->first + row->n_loads; i++) {
+		const struct load *load = &a->by_row[i];
+		const struct alloc_job *j = &a->jobs[load->job];
+		if (j->cut > j->least)
+			price = fmax(price, (answer_marginal(a, load->job, j->cut) - a->pull[load->job]) / load->watts);
+	}
+	return price;
 }
 
-static double kept_at(const struct alloc_job *j, double cut)
+static void publish_rows(ww_alloc *a)
 {
-	return fmax(0, 1 - ww_curve_loss(&j->curve, cut));
+	double *cut_w = a->work[0];
+	memset(cut_w, 0, a->n_rows * sizeof *cut_w);
+	for (size_t i = 0; i < a->n; i++) {
+		const struct alloc_job *j = &a->jobs[i];
+		for (const struct load *l = &a->loads[j->first], *end = l + j->n_loads; l < end; l++)
+			cut_w[l->row] += l->watts * j->cut;
+	}
+	for (size_t r = 0; r < a->n_rows; r++) {
+		struct alloc_row *row = &a->rows[r];
+		row->result.power_w = row->size_w - cut_w[r];
+		row->result.price = a->started && row->priced ? a->unit * a->price[r] : 0;
+		if (a->started && !row->priced && row->need_w > 0 && cut_w[r] <= row->need_w + 1e-9 * row->size_w)
+			row->result.price = a->unit * price_of_bound(a, row);
+		a->results[r] = row->result;
+	}
 }
 
 static void publish(ww_alloc *a)
 {
 	for (size_t i = 0; i < a->n; i++) {
 		const struct alloc_job *j = &a->jobs[i];
-		a->shares[j->index] = (struct ww_alloc_share){.cut_frac = j->cut,
-		                                              .throughput_frac = kept_at(j, j->cut),
-		                                              .equal_cut_frac = j->equal,
-		                                              .box_cut_frac = j->box,
-		                                              .floor_frac = fmin(j->floor_frac, kept_at(j, j->reach)),
-		                                              .trust = j->trust};
+		a->shares[j->index] =
+			(struct ww_alloc_share){.cut_frac = j->cut,
+		                                .throughput_frac = fmax(0, 1 - ww_curve_loss(&j->curve, j->cut)),
+		                                .equal_cut_frac = j->equal,
+		                                .box_cut_frac = j->box,
+		                                .floor_frac = fmin(j->floor_frac, j->reach_kept),
+		                                .trust = j->trust};
 	}
-	for (size_t r = 0; r < a->n_rows; r++)
-		publish_row(a, r);
+	publish_rows(a);
 }
 
 /* ---- Interface ------------------------------------------------------------------------------------------------------ */
 
-static int by_number(const void *a, const void *b)
+static int by_id(const void *a, const void *b)
 {
-	uint64_t p = *(const uint64_t *)a, q = *(const uint64_t *)b;
-	return (p > q) - (p < q);
+	const struct place *p = a, *q = b;
+	return (p->id > q->id) - (p->id < q->id);
 }
 
-static ww_status check_ids(const struct ww_alloc_problem *p, struct ww_error *err)
+static bool order_still_holds(const ww_alloc *a, const struct ww_alloc_problem *p)
 {
-	ww_status status = WW_OK;
-	uint64_t *ids = malloc((p->n_jobs + 1) * sizeof *ids);
-	if (!ids)
+	bool holds = a->n == p->n_jobs && a->places;
+	for (size_t i = 1; i < p->n_jobs && holds; i++)
+		holds = p->jobs[a->places[i - 1].index].id < p->jobs[a->places[i].index].id;
+	return holds;
+}
+
+/* The jobs in ascending order of their ids; NULL where the order of the last problem still holds. */
+static ww_status order_jobs(const ww_alloc *a, const struct ww_alloc_problem *p, struct place **out,
+                            struct ww_error *err)
+{
+	*out = NULL;
+	if (order_still_holds(a, p))
+		return WW_OK;
+	struct place *places = calloc(p->n_jobs + 1, sizeof *places);
+	if (!places)
 		return ww_fail(err, WW_ERR_NOMEM, "out of memory for %zu jobs", p->n_jobs);
-	for (size_t i = 0; i < p->n_jobs; i++)
-		ids[i] = p->jobs[i].id;
-	qsort(ids, p->n_jobs, sizeof *ids, by_number);
-	for (size_t i = 1; i < p->n_jobs && !status; i++)
-		if (ids[i] == ids[i - 1])
-			status = ww_fail(err, WW_ERR_INVALID, "job %llu is there twice", (unsigned long long)ids[i]);
-	free(ids);
-	return status;
+	for (uint32_t i = 0; i < p->n_jobs; i++)
+		places[i] = (struct place){p->jobs[i].id, i};
+	qsort(places, p->n_jobs, sizeof *places, by_id);
+	*out = places;
+	for (size_t i = 1; i < p->n_jobs; i++)
+		if (places[i].id == places[i - 1].id)
+			return ww_fail(err, WW_ERR_INVALID, "job %llu is there twice",
+			               (unsigned long long)places[i].id);
+	return WW_OK;
 }
 
-ww_status ww_alloc_set(ww_alloc *a, const struct ww_alloc_problem *p, struct ww_error *err)
+static void solve_first(ww_alloc *a, const struct ww_alloc_problem *p)
 {
-	size_t n_loads = p->n_jobs;
-	ww_status status = check_problem(p, err);
-	for (size_t i = 0; !status && i < p->n_jobs; i++)
-		n_loads += p->jobs[i].n_rows;
-	if (!status)
-		status = check_ids(p, err);
-	if (!status)
-		status = grow(a, p->n_jobs, p->n_rows + 1, n_loads, err);
-	if (status)
-		return status;
 	if (a->objective != p->objective)
 		a->last_rows = 0;
 	a->objective = p->objective;
@@ -511,9 +625,28 @@ ww_status ww_alloc_set(ww_alloc *a, const struct ww_alloc_problem *p, struct ww_
 	solve_equal(a);
 	set_bounds(a, p->explore);
 	set_trust(a);
+	answers_start(a);
 	price_summary(a);
 	publish(a);
-	return WW_OK;
+}
+
+ww_status ww_alloc_set(ww_alloc *a, const struct ww_alloc_problem *p, struct ww_error *err)
+{
+	struct alloc_room room;
+	struct place *places = NULL;
+	ww_status status = check_problem(p, err);
+	if (!status)
+		status = measure_room(p, &room, err);
+	if (!status)
+		status = order_jobs(a, p, &places, err);
+	if (!status)
+		status = grow(a, &room, err);
+	if (!status && places)
+		memcpy(a->places, places, p->n_jobs * sizeof *places);
+	free(places);
+	if (!status)
+		solve_first(a, p);
+	return status;
 }
 
 int ww_alloc_run(ww_alloc *a, unsigned max_sweeps)

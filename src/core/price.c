@@ -6,14 +6,8 @@
  *
  * is never above the loss of any division that keeps all rows (weak duality), so the best D seen proves a bound, for any
  * prices. f is convex and its derivative strictly rises, so each job's best d is a continuous function of its price
- * and D is smooth enough for Newton's method on the rows that have a price or are broken: conjugate gradients on
- * sum_j W_rj k_j W_sj, k_j the derivative of d_j, and a line search on D.
- *
- * The jobs' answers to the prices may break rows a little. Deeper cuts never break a row, so a division that keeps all
- * is reached by deepening along the rows' own directions; what is then cut too much is given back.
- *
- * Start: for rows that nest in one another the prices are known exactly. The effective price of a job is the largest of
- * the levels of its rows, and each level is found from the small rows to the large ones.
+ * and D is smooth enough for Newton's method (price_newton.c) with a line search on D. The jobs' answers to the prices may
+ * break rows a little; price_repair.c makes a division of them that keeps all.
  */
 #include "core/allocate_internal.h"
 
@@ -21,411 +15,147 @@
 #include <string.h>
 
 #define GOOD_GAP 1e-12   /* relative gap at which nothing is left to gain */
+#define NEARLY_GOOD 1e-5 /* from here on nothing holds a job to its anchor, where that works */
 #define STALLED_SWEEPS 4 /* sweeps without progress after which rounding has won */
-#define LINE_STEPS 24
-#define LEAST_DAMPING 1e-8
-#define CG_STEPS 60
-#define LOG_LOSS_MOST 0.999 /* log goes on as a straight line of the loss from here, so that it has no pole */
-
-/* ---- One job's answer to a price ---------------------------------------------------------------------------------- */
-
-static bool is_log(const ww_alloc *a)
-{
-	return a->objective == WW_OBJECTIVE_LOG;
-}
-
-static double knot_slope(const struct pieces *p, uint32_t i, bool log)
-{
-	return log ? p->slope[i] / fmax(1 - p->loss[i], 1 - LOG_LOSS_MOST) : p->slope[i];
-}
-
-static uint32_t find_piece(struct pieces *p, double slope, bool log)
-{
-	uint32_t i = p->hint;
-	while (i > 0 && slope < knot_slope(p, i, log))
-		i--;
-	while (i + 2 < p->n && slope >= knot_slope(p, i + 1, log))
-		i++;
-	p->hint = i;
-	return i;
-}
-
-static double piece_bend(const struct pieces *p, uint32_t i)
-{
-	return (p->slope[i + 1] - p->slope[i]) / (p->cut[i + 1] - p->cut[i]);
-}
-
-/* Cut in piece i at which the marginal loss, scaled, reaches `slope`; `bend` = derivative of the marginal. */
-static double cut_at(const struct pieces *p, uint32_t i, double scale, double slope, double *bend)
-{
-	*bend = scale * piece_bend(p, i);
-	return p->cut[i] + (slope / scale - p->slope[i]) / piece_bend(p, i);
-}
-
-/* The same for -log(1 - loss): (s + b x) = slope (kept - s x - b x^2 / 2), the root >= 0. */
-static double cut_at_log(const struct pieces *p, uint32_t i, double slope, double *bend)
-{
-	double b = piece_bend(p, i), s = p->slope[i], kept = 1 - p->loss[i];
-	double half = b + slope * s, rest = fmax(0, slope * kept - s);
-	double x = 2 * rest / (half + sqrt(half * half + 2 * slope * b * rest));
-	double left = kept - x * (s + b * x / 2);
-	if (!(left > 1 - LOG_LOSS_MOST))
-		return cut_at(p, i, 1 / (1 - LOG_LOSS_MOST), slope, bend);
-	*bend = b / left + slope * slope;
-	return p->cut[i] + x;
-}
-
-static double answer(const ww_alloc *a, struct alloc_job *j, double pull, double *k)
-{
-	double slope = pull / j->gain, bend = 0, cut = 0;
-	*k = 0;
-	if (slope > j->pieces.slope[0]) {
-		uint32_t i = find_piece(&j->pieces, slope, is_log(a));
-		cut = is_log(a) ? cut_at_log(&j->pieces, i, slope, &bend) : cut_at(&j->pieces, i, 1, slope, &bend);
-	}
-	if (cut <= j->lo)
-		return j->lo;
-	if (cut >= j->hi)
-		return j->hi;
-	*k = 1 / (j->gain * bend);
-	return cut;
-}
-
-static double piece_loss(const ww_alloc *a, const struct alloc_job *j, double cut)
-{
-	const struct pieces *p = &j->pieces;
-	uint32_t i = p->hint;
-	while (i > 0 && cut < p->cut[i])
-		i--;
-	while (i + 2 < p->n && cut >= p->cut[i + 1])
-		i++;
-	double x = cut - p->cut[i], loss = p->loss[i] + x * (p->slope[i] + piece_bend(p, i) * x / 2);
-	if (!is_log(a))
-		return loss;
-	return -log1p(-fmin(loss, LOG_LOSS_MOST)) + fmax(0, loss - LOG_LOSS_MOST) / (1 - LOG_LOSS_MOST);
-}
-
-/* ---- All jobs' answers ------------------------------------------------------------------------------------------------ */
-
-/* Fills pull, cut, bend and gradient for these prices; returns the dual. */
-static double evaluate(ww_alloc *a, const double *price)
-{
-	double dual = 0;
-	for (size_t r = 0; r < a->n_rows; r++) {
-		a->gradient[r] = a->rows[r].need_w;
-		if (price[r] > 0)
-			dual += price[r] * a->rows[r].need_w;
-	}
-	for (size_t i = 0; i < a->n; i++) {
-		struct alloc_job *j = &a->jobs[i];
-		const struct load *load = &a->loads[j->first];
-		double pull = 0;
-		for (size_t k = 0; k < j->n_loads; k++)
-			pull += price[load[k].row] * load[k].watts;
-		double cut = answer(a, j, pull, &a->bend[i]);
-		dual += j->gain * piece_loss(a, j, cut) - pull * cut;
-		a->pull[i] = pull;
-		a->cut[i] = cut;
-		for (size_t k = 0; k < j->n_loads; k++)
-			a->gradient[load[k].row] -= load[k].watts * cut;
-	}
-	return dual;
-}
-
-/* ---- One row alone ---------------------------------------------------------------------------------------------------- */
-
-/* How a job's price follows from a row's level. */
-typedef double pull_at(const ww_alloc *a, const struct load *load, double level);
-
-/* Watts of cut of a row's jobs at a level, and their derivative by the level's effect on the jobs' prices. */
-static double row_watts(ww_alloc *a, const struct alloc_row *row, pull_at *pull, double level, double *slope)
-{
-	double watts = 0;
-	*slope = 0;
-	for (size_t i = row->first; i < row->first + row->n_loads; i++) {
-		const struct load *load = &a->by_row[i];
-		double bend;
-		watts += load->watts * answer(a, &a->jobs[load->job], pull(a, load, level), &bend);
-		*slope += load->watts * load->watts * bend;
-	}
-	return watts;
-}
-
-/* The least level >= low at which the row is met: Newton's steps inside a bracket. */
-static double meet_row(ww_alloc *a, const struct alloc_row *row, pull_at *pull, double low)
-{
-	double slope, watts = row_watts(a, row, pull, low, &slope);
-	double lo = low, hi = INFINITY, at = low;
-	for (int i = 0; i < 100 && fabs(watts - row->need_w) > 1e-10 * row->size_w; i++) {
-		if (watts < row->need_w)
-			lo = at;
-		else
-			hi = at;
-		if (hi == low || (isfinite(hi) && hi - lo <= 1e-15 * hi))
-			break;
-		double next = slope > 0 ? at + (row->need_w - watts) / slope : INFINITY;
-		if (!(next > lo && next < hi))
-			next = isinf(hi) ? fmax(16 * lo, 1e-12) : lo + (hi - lo) / 2;
-		at = next;
-		watts = row_watts(a, row, pull, at, &slope);
-	}
-	return at;
-}
-
-/* ---- Where prices start ------------------------------------------------------------------------------------------------ */
-
-/* A job's price is the larger of its effective level so far (in a->plan) and the row's level, per watt. */
-static double level_pull(const ww_alloc *a, const struct load *load, double level)
-{
-	return fmax(a->plan[load->job], level) * a->jobs[load->job].baseline_w;
-}
-
-static void find_levels(ww_alloc *a, double *level)
-{
-	memset(a->plan, 0, a->n * sizeof *a->plan);
-	for (size_t i = 0; i < a->n_rows; i++) {
-		size_t r = a->small_first[i];
-		const struct alloc_row *row = &a->rows[r];
-		level[r] = 0;
-		if (!row->priced)
-			continue;
-		level[r] = meet_row(a, row, level_pull, 0);
-		for (size_t k = row->first; k < row->first + row->n_loads; k++)
-			a->plan[a->by_row[k].job] = fmax(a->plan[a->by_row[k].job], level[r]);
-	}
-}
-
-/* A row's own price is what its level has above the rows around it. a->plan: price per watt from rows done so far. */
-static void levels_to_prices(ww_alloc *a, const double *level)
-{
-	memset(a->plan, 0, a->n * sizeof *a->plan);
-	for (size_t i = a->n_rows; i-- > 0;) {
-		size_t r = a->small_first[i];
-		const struct alloc_row *row = &a->rows[r];
-		double around = 0, watts = 0;
-		for (size_t k = row->first; k < row->first + row->n_loads; k++) {
-			around += a->by_row[k].watts * a->plan[a->by_row[k].job];
-			watts += a->by_row[k].watts;
-		}
-		a->price[r] = watts > 0 ? fmax(0, level[r] - around / watts) : 0;
-		for (size_t k = row->first; k < row->first + row->n_loads; k++) {
-			const struct alloc_job *j = &a->jobs[a->by_row[k].job];
-			a->plan[a->by_row[k].job] += a->price[r] * a->by_row[k].watts / j->baseline_w;
-		}
-	}
-}
-
-/* ---- Maxmin: the level ---------------------------------------------------------------------------------------------- */
-
-/* The deepest cut with which a job's weighted loss keeps to 1 - level. */
-static double cut_at_level(const struct alloc_job *j, double level)
-{
-	struct ww_curve whole = j->curve;
-	whole.max_cut_frac = 1;
-	return fmax(j->lo, fmin(j->hi, ww_curve_cut_at_loss(&whole, (1 - level) / j->weight)));
-}
-
-static bool level_is_kept(const ww_alloc *a, double level)
-{
-	for (size_t r = 0; r < a->n_rows; r++)
-		a->gradient[r] = a->rows[r].need_w;
-	for (size_t i = 0; i < a->n; i++) {
-		double cut = cut_at_level(&a->jobs[i], level);
-		const struct load *load = &a->loads[a->jobs[i].first];
-		for (size_t k = 0; k < a->jobs[i].n_loads; k++)
-			a->gradient[load[k].row] -= load[k].watts * cut;
-	}
-	for (size_t r = 0; r < a->n_rows; r++)
-		if (a->gradient[r] > 1e-12 * a->rows[r].size_w)
-			return false;
-	return true;
-}
-
-static double least_kept(const ww_alloc *a)
-{
-	double least = 1;
-	for (size_t i = 0; i < a->n; i++)
-		least = fmin(least, 1 - a->jobs[i].weight * ww_curve_loss(&a->jobs[i].curve, a->jobs[i].cut));
-	return least;
-}
-
-/* The highest level that all can keep; nobody may go below it afterwards. */
-static void solve_level(ww_alloc *a)
-{
-	double lo = 0, hi = 1, most = 1;
-	for (size_t i = 0; i < a->n; i++) {
-		most = fmin(most, 1 - a->jobs[i].weight * ww_curve_loss(&a->jobs[i].curve, a->jobs[i].lo));
-		lo = fmin(lo, 1 - a->jobs[i].weight * ww_curve_loss(&a->jobs[i].curve, a->jobs[i].hi));
-	}
-	for (int step = 0; step < 60 && hi - lo > 1e-13 * hi; step++) {
-		double mid = lo + (hi - lo) / 2;
-		if (level_is_kept(a, mid))
-			lo = mid;
-		else
-			hi = mid;
-	}
-	a->level_bound = fmin(hi, most);
-	for (size_t i = 0; i < a->n; i++) {
-		struct alloc_job *j = &a->jobs[i];
-		j->hi = cut_at_level(j, lo);
-		j->cut = fmin(j->cut, j->hi);
-	}
-}
+#define SETTLED 1e-9     /* of a row's size */
+#define ROUNDING 1e-14
+#define LINE_STEPS 12
+/* Pull that holds a job to its anchor, per unit of cut and watt, as a share of the mean price per watt. */
+#define HOLD_FIRST 0.1
+#define HOLD_LEAST 0.01
+#define HOLD_MOST 0.3
 
 /* ---- Start ---------------------------------------------------------------------------------------------------------------- */
-
-/* A row of one job is a bound of that job; a row that the bounds alone meet needs no price. */
-static void choose_rows(ww_alloc *a)
-{
-	for (size_t r = 0; r < a->n_rows; r++) {
-		const struct alloc_row *row = &a->rows[r];
-		if (row->n_loads == 1 && row->need_w > 0) {
-			struct alloc_job *j = &a->jobs[a->by_row[row->first].job];
-			j->lo = fmin(j->hi, fmax(j->lo, row->need_w / a->by_row[row->first].watts));
-		}
-	}
-	for (size_t r = 0; r < a->n_rows; r++) {
-		struct alloc_row *row = &a->rows[r];
-		double watts = 0, most = 0;
-		for (size_t i = row->first; i < row->first + row->n_loads; i++) {
-			watts += a->by_row[i].watts * a->jobs[a->by_row[i].job].lo;
-			most += a->by_row[i].watts * a->jobs[a->by_row[i].job].hi;
-		}
-		row->need_w = fmin(row->need_w, most); /* what rounding asks for beyond would have no finite price */
-		row->priced = row->n_loads > 1 && watts < row->need_w;
-		if (!row->priced)
-			a->price[r] = 0;
-	}
-}
 
 static double plan_loss(const ww_alloc *a)
 {
 	double loss = 0;
 	for (size_t i = 0; i < a->n; i++)
-		loss += a->jobs[i].gain * piece_loss(a, &a->jobs[i], a->plan[i]);
+		loss += answer_loss(a, i, a->plan[i]);
 	return loss;
 }
 
-static void repair(ww_alloc *a, const double *start);
+/* Keeps the new division when it is better; as good, it fits the newest prices better. */
+static bool take_plan(ww_alloc *a)
+{
+	double loss = plan_loss(a);
+	bool better = loss < a->loss;
+	if (!(better || loss <= a->loss + ROUNDING * fabs(a->loss)))
+		return false;
+	for (size_t i = 0; i < a->n; i++)
+		a->jobs[i].cut = a->plan[i];
+	a->loss = loss;
+	return better;
+}
+
+static void long_jobs(ww_alloc *a)
+{
+	a->curvature.n_long = 0;
+	for (uint32_t i = 0; i < a->n; i++)
+		if (a->answers[i].n_loads > MOST_PAIRED_LOADS)
+			a->curvature.long_jobs[a->curvature.n_long++] = i;
+	for (uint32_t i = 0; i < a->n_rows; i++)
+		a->curvature.rank[a->small_first[i]] = i;
+}
+
+/* The equal cut, made good where maxmin's level took cuts back, and the answer to the first prices, made good too. */
+static void first_plans(ww_alloc *a)
+{
+	a->loss = INFINITY;
+	for (size_t i = 0; i < a->n; i++)
+		a->plan[i] = fmax(a->jobs[i].lo, a->jobs[i].cut);
+	if (a->objective == WW_OBJECTIVE_MAXMIN)
+		repair(a, a->plan);
+	take_plan(a);
+	repair(a, a->cut);
+	take_plan(a);
+	memcpy(a->anchor, a->plan, a->n * sizeof *a->anchor);
+}
 
 void price_start(ww_alloc *a)
 {
 	if (a->objective == WW_OBJECTIVE_MAXMIN)
 		solve_level(a);
 	choose_rows(a);
-	if (a->last_rows != a->n_rows) {
-		find_levels(a, a->work[0]);
-		levels_to_prices(a, a->work[0]);
+	answers_rebound(a);
+	long_jobs(a);
+	a->hold = 0;
+	a->hold_share = HOLD_FIRST;
+	a->damping = 0;
+	a->can_let_go = true;
+	a->dual = -INFINITY;
+	if (a->last_rows == a->n_rows)
+		a->dual = evaluate(a, a->price);
+	double none = 0;
+	for (size_t i = 0; i < a->n; i++)
+		none += a->answers[i].loss_lo;
+	if (!(a->dual > none)) {
+		start_prices(a);
+		a->dual = evaluate(a, a->price);
 	}
+	a->lower = fmax(none, a->dual);
+	first_plans(a);
 	a->last_rows = a->n_rows;
 	a->started = true;
 	a->stalled = 0;
-	a->damping = LEAST_DAMPING;
-	a->dual = a->lower = evaluate(a, a->price);
-	for (size_t i = 0; i < a->n; i++)
-		a->bend[i] = 0;
-	for (size_t i = 0; i < a->n; i++)
-		a->plan[i] = a->jobs[i].cut;
-	repair(a, a->plan); /* the level of maxmin may have taken cuts back */
-	for (size_t i = 0; i < a->n; i++)
-		a->jobs[i].cut = a->plan[i];
-	a->loss = plan_loss(a);
-	a->dual = evaluate(a, a->price);
 }
 
-/* ---- Newton's direction -------------------------------------------------------------------------------------------------- */
+/* ---- Line search ------------------------------------------------------------------------------------------------------------ */
 
-/* out = (sum_j W_rj k_j W_sj) v over active rows. */
-static void curvature_times(const ww_alloc *a, const double *v, double *out)
+static double slope_along(const ww_alloc *a, const double *step)
 {
-	memset(out, 0, a->n_rows * sizeof *out);
-	for (size_t i = 0; i < a->n; i++) {
-		if (a->bend[i] == 0)
-			continue;
-		const struct load *load = &a->loads[a->jobs[i].first];
-		double sum = 0;
-		for (size_t k = 0; k < a->jobs[i].n_loads; k++)
-			sum += load[k].watts * v[load[k].row];
-		sum *= a->bend[i];
-		for (size_t k = 0; k < a->jobs[i].n_loads; k++)
-			out[load[k].row] += load[k].watts * sum;
+	double slope = 0;
+	for (size_t r = 0; r < a->n_rows; r++)
+		slope += a->gradient[r] * step[r];
+	return slope;
+}
+
+/* Short steps say that the quadratic model reaches too far. */
+static void adapt(ww_alloc *a, double length)
+{
+	if (length > 0.5) {
+		a->damping = a->damping > 1e-3 ? a->damping * 0.1 : 0;
+		a->hold_share = fmax(HOLD_LEAST, a->hold_share / 2);
+	} else if (length < 0.1) {
+		a->damping = fmin(10, fmax(0.01, 10 * a->damping));
+		a->hold_share = fmin(HOLD_MOST, 4 * a->hold_share);
+		a->can_let_go = a->can_let_go && a->hold > 0;
 	}
 }
 
-static void curvature_diagonal(const ww_alloc *a, double *out)
+/*
+ * Moves along the step to where the dual is nearly highest; false when it rises nowhere. The dual is concave along it.
+ * a->work[2]: the best prices met.
+ */
+static bool line_search(ww_alloc *a, const double *step)
 {
-	memset(out, 0, a->n_rows * sizeof *out);
-	for (size_t i = 0; i < a->n; i++) {
-		const struct load *load = &a->loads[a->jobs[i].first];
-		for (size_t k = 0; k < a->jobs[i].n_loads; k++)
-			out[load[k].row] += a->bend[i] * load[k].watts * load[k].watts;
-	}
-}
-
-static bool is_active(const ww_alloc *a, size_t r)
-{
-	return a->rows[r].priced && (a->price[r] > 0 || a->gradient[r] > 0);
-}
-
-/* Preconditioned conjugate gradients; rows that are not active, or whose jobs do not answer, keep a step of 0. */
-static void newton_step(ww_alloc *a, double *step)
-{
-	double *diagonal = a->work[1], *residual = a->work[2], *direction = a->work[3], *image = a->work[4], rz = 0;
-	curvature_diagonal(a, diagonal);
-	for (size_t r = 0; r < a->n_rows; r++) {
-		bool used = is_active(a, r) && diagonal[r] > 0;
-		diagonal[r] = used ? diagonal[r] * (1 + a->damping) : 0;
-		residual[r] = used ? a->gradient[r] : 0;
-		direction[r] = used ? residual[r] / diagonal[r] : 0;
-		step[r] = 0;
-		rz += residual[r] * direction[r];
-	}
-	double enough = 1e-8 * rz;
-	for (int n = 0; n < CG_STEPS && rz > enough; n++) {
-		double curvature = 0, next = 0;
-		curvature_times(a, direction, image);
+	double *trial = a->work[5], *best = a->work[2], most = a->dual, at = 1, length = 0;
+	double lo = 0, hi = INFINITY, slope_lo = slope_along(a, step), slope_hi = 0, first = slope_lo;
+	for (int n = 0; n < LINE_STEPS && first > 0; n++) {
 		for (size_t r = 0; r < a->n_rows; r++)
-			curvature += direction[r] * (image[r] += a->damping * diagonal[r] * direction[r]);
-		if (!(curvature > 0))
+			trial[r] = fmax(0, a->price[r] + at * step[r]);
+		double dual = evaluate(a, trial), slope = slope_along(a, step);
+		if (dual > most) {
+			memcpy(best, trial, a->n_rows * sizeof *best);
+			most = dual;
+			length = at;
+		}
+		if (length == at && (fabs(slope) <= 0.3 * first || (slope > 0 && isinf(hi))))
 			break;
-		for (size_t r = 0; r < a->n_rows; r++) {
-			if (diagonal[r] == 0)
-				continue;
-			step[r] += rz / curvature * direction[r];
-			residual[r] -= rz / curvature * image[r];
-			next += residual[r] * residual[r] / diagonal[r];
+		if (slope > 0) {
+			lo = at;
+			slope_lo = slope;
+		} else {
+			hi = at;
+			slope_hi = slope;
 		}
-		for (size_t r = 0; r < a->n_rows; r++)
-			if (diagonal[r] > 0)
-				direction[r] = residual[r] / diagonal[r] + next / rz * direction[r];
-		rz = next;
+		at = lo + (hi - lo) * fmin(fmax(slope_lo / (slope_lo - slope_hi), 0.1), 0.9);
 	}
-}
-
-/* Takes the longest of the steps 1, 1/2, 1/4 ... that raises the dual, and returns its length; 0 when none does. */
-static double line_search(ww_alloc *a, const double *step)
-{
-	double *trial = a->work[5], before = a->dual, length = 1;
-	for (int n = 0; n < LINE_STEPS; n++, length /= 2) {
-		for (size_t r = 0; r < a->n_rows; r++)
-			trial[r] = fmax(0, a->price[r] + length * step[r]);
-		a->dual = evaluate(a, trial);
-		if (a->dual > before) {
-			memcpy(a->price, trial, a->n_rows * sizeof *trial);
-			return length;
-		}
-	}
-	a->dual = evaluate(a, a->price);
-	return 0;
-}
-
-/* Rows with nearly the same jobs make Newton's system nearly singular; then short steps ask for more damping. */
-static void adapt_damping(ww_alloc *a, double length)
-{
-	if (length < 0.3)
-		a->damping = fmin(1, a->damping * 100);
-	else if (length == 1)
-		a->damping = fmax(LEAST_DAMPING, a->damping / 10);
+	adapt(a, length);
+	if (length > 0)
+		memcpy(a->price, best, a->n_rows * sizeof *best);
+	a->dual = length > 0 && length == at ? most : evaluate(a, a->price);
+	return length > 0;
 }
 
 /* ---- Row by row: slower, but sure ------------------------------------------------------------------------------------------ */
@@ -442,107 +172,33 @@ static void add_row_price(ww_alloc *a, const struct alloc_row *row, double price
 		a->plan[a->by_row[k].job] += price * a->by_row[k].watts;
 }
 
-/* Sets the price of each row in turn to the one that just meets it. */
-static void row_by_row(ww_alloc *a)
+/* Sets the price of each row in turn to the one that just meets it; `dull`: only of those whose jobs do not answer. */
+static void row_by_row(ww_alloc *a, const double *answers)
 {
 	memcpy(a->plan, a->pull, a->n * sizeof *a->plan);
 	for (size_t i = 0; i < a->n_rows; i++) {
 		size_t r = a->small_first[i];
-		if (!a->rows[r].priced)
+		if (!a->rows[r].priced || (answers && (answers[r] > 0 || (a->price[r] == 0 && a->gradient[r] <= 0))))
 			continue;
 		add_row_price(a, &a->rows[r], -a->price[r]);
-		a->price[r] = meet_row(a, &a->rows[r], own_pull, 0);
+		a->price[r] = meet_row(a, &a->rows[r], own_pull, a->price[r], 1e-10 * a->rows[r].size_w);
 		add_row_price(a, &a->rows[r], a->price[r]);
 	}
 	a->dual = evaluate(a, a->price);
 }
 
-/* ---- A division that keeps every row ------------------------------------------------------------------------------------- */
-
-static double row_deficit(const ww_alloc *a, const struct alloc_row *row)
+/* Newton's method does not see rows whose jobs all are at a bound: moves their prices to where a job answers. */
+static void wake_rows(ww_alloc *a)
 {
-	double deficit = row->need_w;
-	for (size_t i = row->first; i < row->first + row->n_loads; i++)
-		deficit -= a->by_row[i].watts * a->plan[a->by_row[i].job];
-	return deficit;
-}
-
-/* Deepens the row's jobs where it costs least: those that answer to prices, in proportion to their answer. */
-static void deepen_answering(ww_alloc *a, const struct alloc_row *row, double deficit)
-{
-	double answer_w = 0;
-	for (size_t i = row->first; i < row->first + row->n_loads; i++)
-		answer_w += a->by_row[i].watts * a->by_row[i].watts * a->bend[a->by_row[i].job];
-	if (answer_w <= 0)
-		return;
-	for (size_t i = row->first; i < row->first + row->n_loads; i++) {
-		const struct load *load = &a->by_row[i];
-		double more = deficit / answer_w * load->watts * a->bend[load->job];
-		a->plan[load->job] = fmin(a->jobs[load->job].hi, a->plan[load->job] + more);
-	}
-}
-
-/* Deepens all the row's jobs by the same share of what they have left: always enough. */
-static void deepen_all(ww_alloc *a, const struct alloc_row *row, double deficit)
-{
-	double left = 0;
-	for (size_t i = row->first; i < row->first + row->n_loads; i++)
-		left += a->by_row[i].watts * (a->jobs[a->by_row[i].job].hi - a->plan[a->by_row[i].job]);
-	double share = left > 0 ? fmin(1, deficit / left) : 0;
-	for (size_t i = row->first; i < row->first + row->n_loads; i++) {
-		double hi = a->jobs[a->by_row[i].job].hi, *cut = &a->plan[a->by_row[i].job];
-		*cut = share < 1 ? *cut + share * (hi - *cut) : hi;
-	}
-}
-
-/* Gives cuts back that no row of the job needs. a->work[0]: watts that each row has too many. */
-static void give_back(ww_alloc *a)
-{
-	double *spare = a->work[0];
-	for (size_t r = 0; r < a->n_rows; r++)
-		spare[r] = -row_deficit(a, &a->rows[r]);
-	for (size_t i = 0; i < a->n; i++) {
-		const struct alloc_job *j = &a->jobs[i];
-		const struct load *load = &a->loads[j->first];
-		double less = a->plan[i] - j->lo;
-		for (size_t k = 0; k < j->n_loads; k++)
-			less = fmin(less, (spare[load[k].row] - 1e-13 * a->rows[load[k].row].size_w) / load[k].watts);
-		if (less <= 0)
-			continue;
-		a->plan[i] -= less;
-		for (size_t k = 0; k < j->n_loads; k++)
-			spare[load[k].row] -= less * load[k].watts;
-	}
-}
-
-/* Turns `start` into a division in a->plan that keeps every row. */
-static void repair(ww_alloc *a, const double *start)
-{
-	memmove(a->plan, start, a->n * sizeof *a->plan);
-	for (size_t i = 0; i < a->n_rows; i++) {
-		const struct alloc_row *row = &a->rows[a->small_first[i]];
-		for (int turn = 0; turn < 3; turn++) {
-			double deficit = row_deficit(a, row);
-			if (deficit > 0)
-				deepen_answering(a, row, deficit);
-		}
-		double deficit = row_deficit(a, row);
-		if (deficit > 0)
-			deepen_all(a, row, deficit);
-	}
-	give_back(a);
-}
-
-/* Keeps the new division when it is better. */
-static bool take_plan(ww_alloc *a)
-{
-	double loss = plan_loss(a);
-	if (loss >= a->loss)
-		return false;
-	for (size_t i = 0; i < a->n; i++)
-		a->jobs[i].cut = a->plan[i];
-	a->loss = loss;
-	return true;
+	double *answers = a->work[1];
+	bool dull = false;
+	memset(answers, 0, a->n_rows * sizeof *answers);
+	for (size_t i = 0; i < a->n_loads; i++)
+		answers[a->loads[i].row] += a->loads[i].watts * a->bend[a->loads[i].job];
+	for (size_t r = 0; r < a->n_rows && !dull; r++)
+		dull = a->rows[r].priced && answers[r] <= 0 && (a->price[r] > 0 || a->gradient[r] > 0);
+	if (dull)
+		row_by_row(a, answers);
 }
 
 /* ---- Sweeps ------------------------------------------------------------------------------------------------------------------ */
@@ -551,60 +207,52 @@ static bool take_plan(ww_alloc *a)
 static double full_value(const ww_alloc *a)
 {
 	double sum = 0;
-	for (size_t i = 0; !is_log(a) && i < a->n; i++)
+	for (size_t i = 0; a->objective != WW_OBJECTIVE_LOG && i < a->n; i++)
 		sum += a->jobs[i].gain;
 	return sum;
 }
 
-/* A broken row whose jobs all sit at a bound gives Newton nothing to go by. */
-static bool has_silent_row(const ww_alloc *a)
+static void set_hold(ww_alloc *a, bool near)
 {
-	const double *diagonal = a->work[1];
+	double pull = 0;
 	for (size_t r = 0; r < a->n_rows; r++)
-		if (a->rows[r].priced && diagonal[r] == 0 && a->gradient[r] > 1e-9 * a->rows[r].size_w)
-			return true;
-	return false;
+		pull += a->price[r] * a->rows[r].size_w;
+	bool free = a->objective == WW_OBJECTIVE_LOG || (near && a->can_let_go);
+	a->hold = free ? 0 : a->hold_share * pull / a->rows[a->n_rows - 1].size_w;
+}
+
+/* The answers to the prices meet the rows that have one, and keep the others. */
+static bool is_settled(const ww_alloc *a)
+{
+	bool settled = true;
+	for (size_t r = 0; r < a->n_rows && settled; r++) {
+		double missing = a->price[r] > 0 ? fabs(a->gradient[r]) : a->gradient[r];
+		settled = !a->rows[r].priced || missing <= SETTLED * a->rows[r].size_w;
+	}
+	return settled;
 }
 
 bool price_sweep(ww_alloc *a)
 {
-	double full = full_value(a), scale = fmax(fabs(full - a->loss), 1e-12);
-	if (a->stalled >= STALLED_SWEEPS || a->loss - a->lower <= GOOD_GAP * scale)
+	double full = full_value(a), scale = fmax(fabs(full - a->loss), 1e-12), lower = a->lower, *step = a->work[0];
+	double gap = (a->loss - lower) / scale;
+	if (a->stalled >= STALLED_SWEEPS || (gap <= GOOD_GAP && (!a->can_let_go || is_settled(a))))
 		return false;
-	double lower = a->lower, *step = a->work[0];
-	newton_step(a, step);
-	double length = line_search(a, step);
-	adapt_damping(a, length);
-	if (length < 0.1 || a->stalled > 0 || has_silent_row(a))
-		row_by_row(a);
-	a->lower = fmax(a->lower, a->dual);
+	set_hold(a, gap < NEARLY_GOOD);
+	a->dual = evaluate(a, a->price);
+	wake_rows(a);
+	newton_step(a, step, fmin(fmax(gap, 1e-6), 0.03));
+	bool moved = line_search(a, step);
+	if (!moved)
+		row_by_row(a, NULL);
 	repair(a, a->cut);
+	memcpy(a->anchor, a->plan, a->n * sizeof *a->anchor);
 	bool better = take_plan(a);
+	a->hold = 0;
+	a->dual = evaluate(a, a->price);
+	a->lower = fmax(a->lower, a->dual);
 	a->stalled = better || a->lower > lower + 1e-12 * scale ? 0 : a->stalled + 1;
 	return true;
-}
-
-/* Marginal of the objective per unit of cut. */
-static double marginal(const ww_alloc *a, const struct alloc_job *j, double cut)
-{
-	const struct pieces *p = &j->pieces;
-	uint32_t i = 0;
-	while (i + 2 < p->n && cut >= p->cut[i + 1])
-		i++;
-	double slope = p->slope[i] + piece_bend(p, i) * (cut - p->cut[i]);
-	double loss = p->loss[i] + (cut - p->cut[i]) * (p->slope[i] + slope) / 2;
-	return j->gain * (is_log(a) ? slope / (1 - fmin(loss, LOG_LOSS_MOST)) : slope);
-}
-
-double single_row_price(const ww_alloc *a, const struct alloc_row *row)
-{
-	if (row->n_loads != 1 || row->need_w <= 0)
-		return 0;
-	const struct load *load = &a->by_row[row->first];
-	const struct alloc_job *j = &a->jobs[load->job];
-	if (j->cut * load->watts > row->need_w * (1 + 1e-9))
-		return 0;
-	return fmax(0, (marginal(a, j, j->cut) - a->pull[load->job]) / load->watts);
 }
 
 void price_summary(ww_alloc *a)
@@ -614,18 +262,22 @@ void price_summary(ww_alloc *a)
 	if (!a->started) {
 		a->loss = a->lower = 0;
 		for (size_t i = 0; i < a->n; i++) {
-			a->loss += a->jobs[i].gain * piece_loss(a, &a->jobs[i], a->jobs[i].cut);
-			a->lower += a->jobs[i].gain * piece_loss(a, &a->jobs[i], a->jobs[i].lo);
+			a->loss += answer_loss(a, i, a->jobs[i].cut);
+			a->lower += a->answers[i].loss_lo;
 		}
-		a->level_bound = INFINITY;
 	}
 	s->value = a->unit * (full - a->loss);
 	s->bound = a->unit * (full - a->lower);
 	if (a->objective == WW_OBJECTIVE_MAXMIN) {
-		s->value = a->n ? least_kept(a) : 0;
-		s->bound = a->started ? fmax(a->level_bound, s->value) : s->value;
+		double least = 1, most = a->started ? a->level_bound : 1;
+		for (size_t i = 0; i < a->n; i++) {
+			least = fmin(least, level_at(&a->jobs[i], a->jobs[i].cut));
+			if (!a->started)
+				most = fmin(most, level_at(&a->jobs[i], a->jobs[i].lo));
+		}
+		s->value = a->n ? least : 0;
+		s->bound = a->n ? fmax(least, most) : 0;
 	}
 	s->bound = fmax(s->bound, s->value); /* the two may cross by rounding */
-	double gap = s->bound - s->value;
-	s->bound_gap_frac = s->value != 0 ? gap / fabs(s->value) : 0;
+	s->bound_gap_frac = s->value != 0 ? (s->bound - s->value) / fabs(s->value) : 0;
 }
