@@ -111,6 +111,4 @@ TEST_UNUSED static void add(struct fleet *f, struct ww_curve curve)
 		f->job[k].curve = &f->curve[k];
 }
 
-/* The deepest cut that floor and lowest draw allow, by bisection on the loss. */
-
 #endif
