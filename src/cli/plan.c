@@ -203,11 +203,11 @@ static void write_price_reason(const struct report *r, const struct ww_plan_shar
 	if (r->args->equal)
 		snprintf(out, REASON, "an equal cut");
 	else if (like)
-		snprintf(out, REASON, "like an equal cut (%.0f %%)", 100 * s->equal_cut_frac);
+		snprintf(out, REASON, "as an equal cut would take it (%.0f %%)", 100 * s->equal_cut_frac);
 	else
-		snprintf(out, REASON, "%s an equal cut (%.0f %%)%s it %s", more > 0 ? "deeper than" : "less than",
-		         100 * s->equal_cut_frac, least_loss ? ": that would cost" : ": a watt costs",
-		         more > 0 ? "less" : "more");
+		snprintf(out, REASON, "%s an equal cut would take it (%.0f %%)%s it %s",
+		         more > 0 ? "deeper than" : "less than", 100 * s->equal_cut_frac,
+		         least_loss ? ": that would cost" : ": a watt costs", more > 0 ? "less" : "more");
 	add_row(r, s, out);
 }
 
@@ -237,8 +237,8 @@ static void write_reason(const struct report *r, size_t i, char out[REASON])
 		snprintf(out, REASON, "at its floor of %.3g %%", floor_percent);
 		return;
 	case WW_PLAN_RELAXED:
-		snprintf(out, REASON, "below its floor of %.3g %%: %s cannot be kept otherwise", floor_percent,
-		         row_name(r, forcing_row(r, i)));
+		snprintf(out, REASON, "floor of %.3g %% lowered to %.3g %%: %s cannot be kept otherwise", floor_percent,
+		         100 * s->throughput_frac, row_name(r, forcing_row(r, i)));
 		return;
 	case WW_PLAN_DEEPEST:
 		snprintf(out, REASON, "at the lowest cap measured for it");
@@ -423,6 +423,61 @@ static void print_power(const struct report *r)
 	}
 	printf("%s add up to %s W%s.\n", what, ww_text_thousands(r->total.power_w, power),
 	       kept ? so : ", more than the budget");
+	if (r->args->account == WW_ACCOUNT_CAP)
+		printf("Under them the jobs are expected to draw %s W (%.4g %% less than without).\n",
+		       ww_text_thousands(r->total.draw_w, power), 100 * (1 - r->total.draw_w / r->total.baseline_w));
+}
+
+/* Ends a sentence with what an equal cut would give, where there is something to compare with. */
+static void print_against(const struct report *r, const char *what, double frac)
+{
+	if (r->args->equal || r->problem.n_jobs == 1)
+		puts(".");
+	else
+		printf("; %s %.1f %%.\n", what, 100 * frac);
+}
+
+static bool has_weights(const struct report *r)
+{
+	for (size_t i = 0; i < r->problem.n_jobs; i++)
+		if (r->jobs[i].weight != 1)
+			return true;
+	return false;
+}
+
+static const char *show_rate(double value, char out[WW_TEXT_NUMBER])
+{
+	if (value >= 1000)
+		return ww_text_thousands(value, out);
+	snprintf(out, WW_TEXT_NUMBER, "%.4g", value);
+	return out;
+}
+
+static void print_total_throughput(const struct report *r)
+{
+	const struct ww_plan_total *t = &r->total;
+	char made[WW_TEXT_NUMBER], equal[WW_TEXT_NUMBER];
+	printf("In total they make %s per second, in the unit of the sweep", show_rate(t->throughput, made));
+	if (!r->args->equal && r->problem.n_jobs > 1)
+		printf("; under an equal cut %s", show_rate(t->equal_throughput, equal));
+	puts(t->throughput < t->equal_throughput && r->args->objective != WW_OBJECTIVE_TOKENS
+	             ? ", more: --objective tokens makes this sum the goal."
+	             : ".");
+}
+
+/* What survives, first in the terms of the objective, then in total. */
+static void print_kept(const struct report *r)
+{
+	const struct ww_plan_total *t = &r->total;
+	if (r->args->objective == WW_OBJECTIVE_MAXMIN) {
+		printf("No job keeps less than %.1f %% of its throughput%s", 100 * t->least,
+		       has_weights(r) ? " (its loss times its weight)" : "");
+		print_against(r, "under an equal cut the least would be", t->equal_least);
+	} else if (r->args->objective != WW_OBJECTIVE_TOKENS) {
+		printf("The jobs keep %.1f %% of their throughput (mean by weight)", 100 * t->relative);
+		print_against(r, "an equal cut would keep", t->equal_relative);
+	}
+	print_total_throughput(r);
 }
 
 static void print_totals(const struct report *r)
@@ -432,11 +487,8 @@ static void print_totals(const struct report *r)
 	print_power(r);
 	if (t->outcome == WW_OUTCOME_UNCHANGED)
 		puts("No job has to be cut.");
-	else if (r->args->equal || r->problem.n_jobs == 1)
-		printf("The jobs keep %.1f %% of their throughput (mean by weight).\n", 100 * t->relative);
 	else
-		printf("The jobs keep %.1f %% of their throughput (mean by weight); an equal cut would keep %.1f %%.\n",
-		       100 * t->relative, 100 * t->equal_relative);
+		print_kept(r);
 	print_worth(r);
 	print_infeasible(r);
 	puts("Nothing was set: this is a plan.");
@@ -471,6 +523,7 @@ static void json_jobs(const struct report *r, ww_json *json)
 		ww_json_number(json, "throughput_frac", s->throughput_frac);
 		ww_json_number(json, "floor_frac", s->floor_frac);
 		ww_json_number(json, "charge_w", s->charge_w);
+		ww_json_number(json, "draw_w", s->draw_w);
 		ww_json_number(json, "trust", s->trust);
 		ww_json_text(json, "reason", reason);
 		ww_json_end(json);
@@ -518,7 +571,9 @@ static void print_json(const struct report *r)
 	ww_json_begin_object(json, "total");
 	ww_json_number(json, "baseline_w", r->total.baseline_w);
 	ww_json_number(json, "power_w", r->total.power_w);
+	ww_json_number(json, "draw_w", r->total.draw_w);
 	ww_json_number(json, "throughput", r->total.throughput);
+	ww_json_number(json, "equal_throughput", r->total.equal_throughput);
 	ww_json_number(json, "relative", r->total.relative);
 	ww_json_number(json, "equal_relative", r->total.equal_relative);
 	ww_json_end(json);

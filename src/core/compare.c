@@ -17,6 +17,7 @@ struct ww_compare {
 	double *cut, *box;      /* n each */
 	struct ww_alloc_job *shares;
 	double baseline_w;
+	enum ww_left_out *left_out; /* one per job given, in the order given */
 };
 
 const char *ww_policy_name(enum ww_policy policy)
@@ -62,14 +63,77 @@ static ww_status pool_all(const struct ww_compare_job *jobs, size_t n, struct po
 	return status;
 }
 
-static void mark_duplicates(const struct pooled_sweep *sweeps, size_t n, size_t *duplicate_of)
+/* Sweeps without an earlier twin, in cells of a grid over two of their ratios. A cell is wider than the ratios of twins
+ * may differ, so twins lie in the same cell or in two that touch; same_curve() has the last word. */
+#define CELL 2.5e-4
+
+struct grid {
+	size_t size;        /* power of two */
+	size_t *head, *next; /* sweep + 1, 0 = none; the last added first */
+};
+
+static ww_status grid_create(struct grid *grid, size_t n, struct ww_error *err)
 {
-	for (size_t i = 0; i < n; i++) {
-		duplicate_of[i] = i;
-		for (size_t k = 0; k < i && duplicate_of[i] == i; k++)
-			if (duplicate_of[k] == k && same_curve(&sweeps[i], &sweeps[k]))
-				duplicate_of[i] = k;
+	grid->size = 1;
+	while (grid->size < n)
+		grid->size *= 2;
+	grid->head = calloc(grid->size + n, sizeof *grid->head);
+	if (!grid->head)
+		return ww_fail(err, WW_ERR_NOMEM, "out of memory");
+	grid->next = grid->head + grid->size;
+	return WW_OK;
+}
+
+static uint64_t mix(uint64_t hash, double value)
+{
+	uint64_t bits;
+	value += 0.0; /* -0 becomes 0 */
+	memcpy(&bits, &value, sizeof bits);
+	hash = (hash ^ bits) * 0xBF58476D1CE4E5B9u;
+	return hash ^ (hash >> 31);
+}
+
+/* The cell of a sweep, or one beside it. */
+static size_t cell_of(const struct grid *grid, const struct pooled_sweep *s, int right, int up)
+{
+	const struct pooled *p = s->p, *middle = &p[s->n / 2], *last = &p[s->n - 1];
+	uint64_t hash = mix(0, (double)s->n);
+	for (size_t i = 0; i < s->n; i++)
+		hash = mix(hash, p[i].cap_w);
+	hash = mix(hash, floor(middle->throughput / p->throughput / CELL) + right);
+	hash = mix(hash, floor(last->throughput / p->throughput / CELL) + up);
+	return (hash ^ (hash >> 32)) & (grid->size - 1);
+}
+
+/* The first earlier sweep with the same curve, or n. */
+static size_t find_twin(const struct grid *grid, const struct pooled_sweep *sweeps, size_t i, size_t n)
+{
+	size_t found = n;
+	for (int right = -1; right <= 1; right++)
+		for (int up = -1; up <= 1; up++)
+			for (size_t k = grid->head[cell_of(grid, &sweeps[i], right, up)]; k > 0; k = grid->next[k - 1])
+				if (k - 1 < found && same_curve(&sweeps[i], &sweeps[k - 1]))
+					found = k - 1;
+	return found;
+}
+
+static ww_status mark_duplicates(const struct pooled_sweep *sweeps, size_t n, size_t *duplicate_of,
+                                 struct ww_error *err)
+{
+	struct grid grid;
+	ww_status status = grid_create(&grid, n, err);
+	for (size_t i = 0; !status && i < n; i++) {
+		size_t twin = sweeps[i].n > 0 ? find_twin(&grid, sweeps, i, n) : n;
+		duplicate_of[i] = twin < n ? twin : i;
+		if (twin < n || sweeps[i].n == 0)
+			continue;
+		size_t *head = &grid.head[cell_of(&grid, &sweeps[i], 0, 0)];
+		grid.next[i] = *head;
+		*head = i + 1;
 	}
+	if (!status)
+		free(grid.head);
+	return status;
 }
 
 ww_status ww_find_duplicates(const struct ww_compare_job *jobs, size_t n, size_t *duplicate_of, struct ww_error *err)
@@ -78,9 +142,9 @@ ww_status ww_find_duplicates(const struct ww_compare_job *jobs, size_t n, size_t
 	ww_status status = pool_all(jobs, n, &sweeps, err);
 	if (status)
 		return status;
-	mark_duplicates(sweeps, n, duplicate_of);
+	status = mark_duplicates(sweeps, n, duplicate_of, err);
 	free_pooled(sweeps, n);
-	return WW_OK;
+	return status;
 }
 
 /* ---- Truth -------------------------------------------------------------------------------------------------------- */
@@ -236,17 +300,32 @@ static ww_status build_job(struct sweep_job *j, struct pooled_sweep *sweep, cons
 	return status;
 }
 
-/* Adds a job to the comparison if it is power limited and measured at enough caps. */
-static ww_status add_job(ww_compare *c, const struct ww_compare_job *job, struct pooled_sweep *sweep,
+/* A job on its way into the comparison. */
+struct candidate {
+	const struct ww_compare_job *job;
+	size_t given; /* its place among the jobs given */
+	bool has_twin;
+};
+
+/* Adds a job to the comparison if it is power limited, measured at enough caps and no duplicate; else says why not. */
+static ww_status add_job(ww_compare *c, const struct candidate *candidate, struct pooled_sweep *sweep,
                          const struct ww_compare_options *options, struct ww_error *err)
 {
 	struct ww_pfi pfi;
 	struct ww_pfi_options pfi_options = WW_PFI_OPTIONS_INIT;
+	const struct ww_compare_job *job = candidate->job;
 	pfi_options.noise_frac = options->noise_frac;
 	pfi_options.draws = 0;
 	ww_status status = ww_pfi_estimate(job->points, job->n, &pfi_options, &pfi, err);
-	if (status || (pfi.status != WW_PFI_OK && pfi.status != WW_PFI_BOUND))
+	if (status)
 		return status;
+	enum ww_left_out why = pfi.status == WW_PFI_TOO_FEW_POINTS      ? WW_LEFT_TOO_FEW_POINTS
+	                       : pfi.status == WW_PFI_NOT_POWER_LIMITED ? WW_LEFT_NOT_POWER_LIMITED
+	                       : candidate->has_twin                    ? WW_LEFT_DUPLICATE
+	                                                                : WW_LEFT_NOT;
+	c->left_out[candidate->given] = why;
+	if (why != WW_LEFT_NOT)
+		return WW_OK;
 	struct sweep_job *j = &c->jobs[c->n++];
 	struct visible v = look(sweep, options);
 	j->name = job->name;
@@ -254,13 +333,15 @@ static ww_status add_job(ww_compare *c, const struct ww_compare_job *job, struct
 	return build_job(j, sweep, &v, cautious_noise(job->points, job->n, &pfi, options->noise_frac), err);
 }
 
+/* By name, and jobs of one name as they were given: they lie in one array. */
 static int by_name(const void *a, const void *b)
 {
-	const struct ww_compare_job *p = a, *q = b;
-	return strcmp(p->name, q->name);
+	const struct candidate *p = a, *q = b;
+	int order = strcmp(p->job->name, q->job->name);
+	return order ? order : (p->given > q->given) - (p->given < q->given);
 }
 
-static ww_status add_jobs(ww_compare *c, const struct ww_compare_job *jobs, size_t n,
+static ww_status add_jobs(ww_compare *c, struct candidate *sorted, const struct ww_compare_job *jobs, size_t n,
                           const struct ww_compare_options *options, struct ww_error *err)
 {
 	struct pooled_sweep *sweeps = NULL;
@@ -269,10 +350,11 @@ static ww_status add_jobs(ww_compare *c, const struct ww_compare_job *jobs, size
 	if (!status)
 		status = pool_all(jobs, n, &sweeps, err);
 	if (!status)
-		mark_duplicates(sweeps, n, duplicate_of);
-	for (size_t i = 0; !status && i < n; i++)
-		if (duplicate_of[i] == i)
-			status = add_job(c, &jobs[i], &sweeps[i], options, err);
+		status = mark_duplicates(sweeps, n, duplicate_of, err);
+	for (size_t i = 0; !status && i < n; i++) {
+		sorted[i].has_twin = duplicate_of[i] != i;
+		status = add_job(c, &sorted[i], &sweeps[i], options, err);
+	}
 	free_pooled(sweeps, n);
 	free(duplicate_of);
 	return status;

@@ -84,8 +84,9 @@ ww_status ww_find_duplicates(const struct ww_compare_job *jobs, size_t n, size_t
 /* ---- plan.c: caps for measured jobs on a real cluster ----------------------------------------------------------------
  *
  * Turns measured sweeps into curves, divides a budget among the jobs and names what limits each. With WW_ACCOUNT_CAP
- * the caps of all GPUs add up to the budget at most, so it holds whatever the jobs do; with WW_ACCOUNT_DRAW the
- * predicted draws do. A job that no cap limits is capped at the lowest cap that costs it nothing; a job measured at too
+ * the caps of all GPUs add up to the budget at most, so it holds whatever the jobs do (a cap that the board was seen not
+ * to hold counts as the draw); with WW_ACCOUNT_DRAW the predicted draws do. Floors and what is kept are read from the
+ * measured points, which a curve may run a little above. A job that no cap limits is capped at the lowest cap that costs it nothing; a job measured at too
  * few caps is left at its highest.
  */
 
@@ -130,10 +131,12 @@ enum ww_plan_limit {
 };
 
 struct ww_plan_share {
-	double cap_w;           /* per GPU */
-	double charge_w;        /* per GPU, what the budget counts: the cap or the predicted draw */
-	double p0_w, t0;        /* draw per GPU and throughput of the job without a cap */
-	double cut_frac;        /* 1 - charge/P0, never below 0 */
+	double cap_w;    /* per GPU */
+	double charge_w; /* per GPU, what the budget counts: the cap (the draw where the board does not hold it), or
+	                           the expected draw */
+	double draw_w;   /* per GPU, expected under the cap */
+	double p0_w, t0; /* draw per GPU and throughput of the job without a cap */
+	double cut_frac; /* 1 - charge/P0, never below 0 */
 	double equal_cut_frac;  /* what an equal cut would be, in the same terms */
 	double throughput_frac; /* T/T0 expected */
 	double floor_frac;      /* promised */
@@ -151,8 +154,10 @@ struct ww_plan_row {
 struct ww_plan_total {
 	int outcome; /* enum ww_outcome; infeasible also where a job's max_w keeps it below its floor */
 	double baseline_w, budget_w, power_w; /* power_w in the account's terms */
-	double throughput;                    /* sum of T */
-	double relative, equal_relative;      /* weighted mean of T/T0; what the equal cut would give */
+	double draw_w;                        /* expected under these caps */
+	double throughput, equal_throughput;  /* sum of T; what the equal cut would give */
+	double relative, equal_relative;      /* weighted mean of T/T0; the same */
+	double least, equal_least;            /* least 1 - w (1 - T/T0), for w = 1 the least T/T0; the same */
 	double bound_gap_frac, shrink;
 };
 

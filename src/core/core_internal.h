@@ -37,6 +37,9 @@ ww_status pool_create(const struct ww_point *points, size_t n, struct cap_range 
                       struct ww_error *err);
 void pool_finish(struct pooled_sweep *sweep);
 
+/* What a budget in caps must count for a cap: the cap, or the draw where the board was seen not to hold the cap. */
+double cap_charge(const struct pooled *p);
+
 /*
  * The relative error of throughput that a curve to act on is trusted with: that of its PFI; where this is known from
  * errors or repetitions, with what they do not show (drift between runs, misfit of the curve) added as a share of the
@@ -66,6 +69,11 @@ struct loss_hull {
 };
 
 ww_status hull_create(const struct split *split, struct loss_hull *out, struct ww_error *err);
+
+/* The measured curve; `repaired` gets the losses made monotone but not convex, for what must hold at every measured point,
+ * and is ended with hull_finish. May be NULL. */
+ww_status curve_of_sweep(const struct pooled_sweep *sweep, enum ww_account account, double noise_frac,
+                         struct ww_curve *out, struct loss_hull *repaired, struct ww_error *err);
 void hull_finish(struct loss_hull *hull);
 
 /* Appends a knot; its loss follows from the slopes. The caller keeps cuts and slopes rising. */

@@ -107,7 +107,7 @@ static size_t sort_points(struct loss_point *points, size_t n)
 	return m;
 }
 
-static void fill_hull(struct loss_point *points, size_t n, size_t *count, struct loss_hull *out)
+static void fill_repaired(struct loss_point *points, size_t n, size_t *count, struct loss_hull *out)
 {
 	size_t m = sort_points(points, n);
 	out->cut[0] = out->loss[0] = 0;
@@ -118,10 +118,11 @@ static void fill_hull(struct loss_point *points, size_t n, size_t *count, struct
 	pav_rising(out->loss + 1, count, m);
 	for (size_t i = 1; i <= m; i++)
 		out->loss[i] = fmax(out->loss[i], 0);
-	out->n = lower_hull(out->cut, out->loss, m + 1);
+	out->n = m + 1;
 }
 
-ww_status hull_create(const struct split *split, struct loss_hull *out, struct ww_error *err)
+/* The losses from (0, 0) on, made monotone. */
+static ww_status repaired_create(const struct split *split, struct loss_hull *out, struct ww_error *err)
 {
 	size_t n = split->n_slope;
 	struct loss_point *points = malloc((n + 1) * sizeof *points);
@@ -136,10 +137,18 @@ ww_status hull_create(const struct split *split, struct loss_hull *out, struct w
 	out->loss = out->cut + n + 1;
 	for (size_t i = 0; i < n; i++)
 		points[i] = (struct loss_point){split->cut[i], split->loss[i]};
-	fill_hull(points, n, count, out);
+	fill_repaired(points, n, count, out);
 done:
 	free(points);
 	free(count);
+	return status;
+}
+
+ww_status hull_create(const struct split *split, struct loss_hull *out, struct ww_error *err)
+{
+	ww_status status = repaired_create(split, out, err);
+	if (!status)
+		out->n = lower_hull(out->cut, out->loss, out->n);
 	return status;
 }
 
@@ -242,12 +251,20 @@ static void quadratic_uncertainty(const struct split *s, double noise, struct ww
 	out->cov_ab = -ab / determinant;
 }
 
-/* From draws to caps: cuts of the cap below the lowest cap that does not bind. */
+/* From draws to what caps are charged: cuts below the lowest cap that does not bind. */
 static void count_in_caps(const struct pooled *p, struct split *s)
 {
-	s->p0_w = p[s->n_baseline - 1].cap_w;
-	for (size_t i = 0; i < s->n_slope; i++)
-		s->cut[i] = 1 - p[s->at[i]].cap_w / s->p0_w;
+	size_t kept = 0;
+	s->p0_w = cap_charge(&p[s->n_baseline - 1]);
+	for (size_t i = 0; i < s->n_slope; i++) {
+		double cut = 1 - cap_charge(&p[s->at[i]]) / s->p0_w;
+		if (cut <= 0)
+			continue;
+		s->cut[kept] = cut;
+		s->loss[kept] = s->loss[i];
+		s->at[kept++] = s->at[i];
+	}
+	s->n_slope = kept;
 }
 
 static double deepest_cut(const struct split *s)
@@ -258,25 +275,34 @@ static double deepest_cut(const struct split *s)
 	return deepest;
 }
 
-/* `noise` is the error the curve is trusted with. */
-static ww_status measure(const struct pooled_sweep *sweep, enum ww_account account, double noise, struct ww_curve *out,
-                         struct ww_error *err)
+static ww_status curve_of_split(struct split *split, double noise, struct ww_curve *out, struct ww_error *err)
+{
+	struct loss_hull hull = {0};
+	if (split->n_slope == 0)
+		return ww_fail(err, WW_ERR_NO_DATA, "no curve: no cap takes anything from what is counted");
+	ww_status status = hull_create(split, &hull, err);
+	if (status)
+		return status;
+	*out = (struct ww_curve){.p0_w = split->p0_w, .t0_tps = split->t0, .max_cut_frac = deepest_cut(split)};
+	measured_knots(&hull, out);
+	quadratic_uncertainty(split, noise, out);
+	hull_finish(&hull);
+	return WW_OK;
+}
+
+ww_status curve_of_sweep(const struct pooled_sweep *sweep, enum ww_account account, double noise_frac,
+                         struct ww_curve *out, struct loss_hull *repaired, struct ww_error *err)
 {
 	struct split split = {0};
-	struct loss_hull hull = {0};
 	ww_status status = split_create(sweep->n, &split, err);
 	if (status)
 		return status;
 	split_sweep(sweep->p, sweep->n, &split);
 	if (account == WW_ACCOUNT_CAP)
 		count_in_caps(sweep->p, &split);
-	status = hull_create(&split, &hull, err);
-	if (!status) {
-		*out = (struct ww_curve){.p0_w = split.p0_w, .t0_tps = split.t0, .max_cut_frac = deepest_cut(&split)};
-		measured_knots(&hull, out);
-		quadratic_uncertainty(&split, noise, out);
-	}
-	hull_finish(&hull);
+	status = curve_of_split(&split, noise_frac, out, err);
+	if (!status && repaired)
+		status = repaired_create(&split, repaired, err);
 	split_finish(&split);
 	return status;
 }
@@ -300,7 +326,8 @@ ww_status ww_curve_measure(const struct ww_point *points, size_t n, const struct
 		return ww_fail(err, WW_ERR_NO_DATA, "no curve: the sweep has no cap that cuts the draw enough");
 	status = pool_create(points, n, (struct cap_range){options->cap_lo_w, options->cap_hi_w}, &sweep, err);
 	if (!status)
-		status = measure(&sweep, account, cautious_noise(points, n, &pfi, options->noise_frac), out, err);
+		status = curve_of_sweep(&sweep, account, cautious_noise(points, n, &pfi, options->noise_frac), out,
+		                        NULL, err);
 	if (!status) {
 		out->flags = pfi.flags;
 		out->status = pfi.status;

@@ -15,13 +15,16 @@
 struct job {
 	const struct ww_plan_job *in;
 	double p0_w, t0;
+	double floor_frac; /* the promise as the curve sees it: the curve may run above the points it is drawn through */
 	double least_w, least_charge_w,
 		most_charge_w; /* lowest cap, its charge, the charge of the highest cap allowed */
 	int fixed;             /* not cut: WW_PLAN_NOT_LIMITED, _NOT_MEASURED or _LOWEST; else WW_PLAN_PRICE */
 	double fixed_cap_w;    /* its cap then */
 	size_t n_caps;
-	double *cap_w, *draw_w; /* ascending caps, running maximum of the draw */
+	double *cap_w, *draw_w,
+		*charge_w; /* ascending caps, running maxima of the draw and of what the account counts */
 	struct ww_curve curve;
+	struct loss_hull measured; /* monotone losses at the measured cuts; n = 0 for jobs that are not cut */
 };
 
 struct ww_plan {
@@ -36,12 +39,15 @@ struct ww_plan {
 
 /* ---- From a sweep to a curve ------------------------------------------------------------------------------------------ */
 
-static void fill_draws(struct job *j, const struct pooled *p, size_t n)
+static void fill_caps(struct job *j, const struct pooled_sweep *sweep, enum ww_account account)
 {
-	j->n_caps = n;
-	for (size_t i = 0; i < n; i++) {
-		j->cap_w[i] = p[n - 1 - i].cap_w;
-		j->draw_w[i] = i ? fmax(p[n - 1 - i].power_w, j->draw_w[i - 1]) : p[n - 1 - i].power_w;
+	j->n_caps = sweep->n;
+	for (size_t i = 0; i < sweep->n; i++) {
+		const struct pooled *p = &sweep->p[sweep->n - 1 - i];
+		double charge_w = account == WW_ACCOUNT_CAP ? cap_charge(p) : p->power_w;
+		j->cap_w[i] = p->cap_w;
+		j->draw_w[i] = i ? fmax(p->power_w, j->draw_w[i - 1]) : p->power_w;
+		j->charge_w[i] = i ? fmax(charge_w, j->charge_w[i - 1]) : charge_w;
 	}
 }
 
@@ -79,14 +85,43 @@ static void curve_of_fixed(struct job *j, const struct ww_pfi *pfi, enum ww_acco
 		make_fixed(j, WW_PLAN_NOT_MEASURED, allowed_cap(j->in, j->cap_w[j->n_caps - 1]), account);
 }
 
-/* What a cap is charged: itself, or the draw measured under it, in proportion below the lowest cap measured. */
+/* Of two arrays over the caps, y where x is `at`; in proportion below the lowest. */
+static double look_up(const struct job *j, const double *x, const double *y, double at)
+{
+	return at < x[0] ? y[0] * at / x[0] : interpolate(x, y, j->n_caps, at);
+}
+
+/* What a cap is charged: at least itself where caps are counted, else the draw measured under it. */
 static double charge_at(const struct job *j, enum ww_account account, double cap_w)
 {
-	if (account == WW_ACCOUNT_CAP)
-		return cap_w;
-	if (cap_w < j->cap_w[0])
-		return j->draw_w[0] * cap_w / j->cap_w[0];
-	return interpolate(j->cap_w, j->draw_w, j->n_caps, cap_w);
+	double charge_w = look_up(j, j->cap_w, j->charge_w, cap_w);
+	return account == WW_ACCOUNT_CAP ? fmax(cap_w, charge_w) : charge_w;
+}
+
+/* Throughput kept at a cut, as measured; as the curve says below what was measured. */
+static double kept_at(const struct job *j, double cut)
+{
+	const struct loss_hull *m = &j->measured;
+	double loss = m->n && cut <= m->cut[m->n - 1] ? interpolate(m->cut, m->loss, m->n, cut)
+	                                              : ww_curve_loss(&j->curve, cut);
+	return cut <= 0 ? 1 : fmax(0, 1 - loss);
+}
+
+/* The loss on the curve at the deepest measured cut that keeps the floor. */
+static double floor_on_curve(const struct job *j)
+{
+	const struct loss_hull *m = &j->measured;
+	double loss = 1 - j->in->floor_frac;
+	size_t i = 0;
+	if (m->n == 0 || j->in->floor_frac <= 0)
+		return j->in->floor_frac;
+	while (i + 1 < m->n && m->loss[i + 1] <= loss)
+		i++;
+	if (i + 1 == m->n)
+		return j->in->floor_frac; /* all that was measured keeps it */
+	double share = (loss - m->loss[i]) / (m->loss[i + 1] - m->loss[i]);
+	double cut = m->cut[i] + share * (m->cut[i + 1] - m->cut[i]);
+	return fmin(1, 1 - ww_curve_loss(&j->curve, cut));
 }
 
 /* The lowest cap is a measured one, unless exploring below it was asked for, or no higher one is allowed. */
@@ -101,7 +136,8 @@ static void set_limits(struct job *j, const struct ww_plan_problem *p)
 	j->most_charge_w = isnan(max_w) ? INFINITY : charge_at(j, p->account, max_w);
 }
 
-static ww_status curve_of_job(struct job *j, const struct ww_plan_problem *p, struct ww_error *err)
+static ww_status curve_of_job(struct job *j, const struct pooled_sweep *sweep, const struct ww_plan_problem *p,
+                              struct ww_error *err)
 {
 	struct ww_pfi_options options = WW_PFI_OPTIONS_INIT;
 	struct ww_pfi pfi;
@@ -119,11 +155,15 @@ static ww_status curve_of_job(struct job *j, const struct ww_plan_problem *p, st
 	}
 	j->fixed = WW_PLAN_PRICE;
 	set_limits(j, p);
-	status = ww_curve_measure(j->in->points, j->in->n, &options, p->account, &j->curve, err);
-	if (!status && j->least_charge_w >= j->curve.p0_w)
+	double noise = cautious_noise(j->in->points, j->in->n, &pfi, p->noise_frac);
+	status = curve_of_sweep(sweep, p->account, noise, &j->curve, &j->measured, err);
+	if (status)
+		return status;
+	j->floor_frac = floor_on_curve(j);
+	if (j->least_charge_w >= j->curve.p0_w)
 		make_fixed(j, WW_PLAN_LOWEST, j->least_w, p->account);
 	j->curve.t0_tps = j->t0;
-	return status;
+	return WW_OK;
 }
 
 static ww_status take_job(struct job *j, const struct ww_plan_job *in, const struct ww_plan_problem *p,
@@ -131,17 +171,22 @@ static ww_status take_job(struct job *j, const struct ww_plan_job *in, const str
 {
 	struct pooled_sweep sweep = {0};
 	j->in = in;
-	j->cap_w = malloc(2 * (in->n + 1) * sizeof *j->cap_w);
+	j->floor_frac = in->floor_frac;
+	j->cap_w = malloc(3 * (in->n + 1) * sizeof *j->cap_w);
 	ww_status status = j->cap_w ? WW_OK : ww_fail(err, WW_ERR_NOMEM, "out of memory");
 	if (!status)
 		status = pool_create(in->points, in->n, ALL_CAPS, &sweep, err);
 	if (!status && sweep.n == 0)
 		status = ww_fail(err, WW_ERR_NO_DATA, "job %s: none of its measurements is left; widen the caps",
 		                 in->name);
+	if (!status && in->min_w > sweep.p[0].cap_w)
+		status = ww_fail(err, WW_ERR_RANGE, "job %s: min %g W is above the highest cap measured, %g W",
+		                 in->name, in->min_w, sweep.p[0].cap_w);
 	if (!status) {
 		j->draw_w = j->cap_w + in->n + 1;
-		fill_draws(j, sweep.p, sweep.n);
-		status = curve_of_job(j, p, err);
+		j->charge_w = j->draw_w + in->n + 1;
+		fill_caps(j, &sweep, p->account);
+		status = curve_of_job(j, &sweep, p, err);
 	}
 	pool_finish(&sweep);
 	return status;
@@ -156,7 +201,7 @@ static struct ww_alloc_job ask_for(const struct job *j)
 	                           .n_rows = in->n_rows,
 	                           .tier = in->tier,
 	                           .weight = in->weight,
-	                           .floor_frac = in->floor_frac,
+	                           .floor_frac = j->floor_frac,
 	                           .min_w = j->least_charge_w,
 	                           .curve = &j->curve,
 	                           .rows = in->rows};
@@ -230,22 +275,19 @@ static double cap_of(const struct job *j, enum ww_account account, double charge
 {
 	if (j->fixed != WW_PLAN_PRICE)
 		return j->fixed_cap_w;
-	if (account == WW_ACCOUNT_CAP)
-		return charge_w;
-	if (charge_w < j->draw_w[0])
-		return j->cap_w[0] * charge_w / j->draw_w[0];
-	return allowed_cap(j->in, interpolate(j->draw_w, j->cap_w, j->n_caps, charge_w));
+	double cap_w = look_up(j, j->charge_w, j->cap_w, charge_w);
+	return account == WW_ACCOUNT_CAP ? fmin(cap_w, charge_w) : allowed_cap(j->in, cap_w);
 }
 
 static int limit_of(const struct job *j, const struct ww_alloc_share *s, bool unchanged)
 {
 	double p0_w = j->curve.p0_w, lowest = 1 - j->least_charge_w / p0_w, highest = 1 - j->most_charge_w / p0_w;
-	bool at_floor = j->in->floor_frac > 0 && s->throughput_frac <= j->in->floor_frac + NEAR;
+	bool at_floor = j->floor_frac > 0 && s->throughput_frac <= j->floor_frac + NEAR;
 	if (j->fixed != WW_PLAN_PRICE)
 		return j->fixed;
 	if (highest > 0 && s->cut_frac <= highest + NEAR)
 		return WW_PLAN_HIGHEST;
-	if (s->throughput_frac < j->in->floor_frac - NEAR)
+	if (s->throughput_frac < j->floor_frac - NEAR)
 		return WW_PLAN_RELAXED;
 	if (s->cut_frac <= NEAR)
 		return at_floor && !unchanged ? WW_PLAN_FLOOR : WW_PLAN_UNCUT;
@@ -285,17 +327,31 @@ static double cut_in_draw(const struct job *j, double cut)
 	return fmax(0, 1 - j->curve.p0_w * (1 - cut) / j->p0_w);
 }
 
+/* A draw a little above a cap that the board holds is noise. */
+static double expected_draw(const ww_plan *plan, const struct job *j, double cap_w, double charge_w)
+{
+	double draw_w = fmin(j->p0_w, look_up(j, j->cap_w, j->draw_w, cap_w));
+	return plan->problem.account == WW_ACCOUNT_CAP ? fmin(draw_w, charge_w) : draw_w;
+}
+
+/* Throughput kept, a loss counted by the job's weight. */
+static double by_weight(const struct ww_plan_job *in, double kept)
+{
+	return 1 - in->weight * (1 - kept);
+}
+
 static void fill_share(ww_plan *plan, size_t i, const struct ww_alloc_share *s, const struct ww_alloc_row_result *rows)
 {
 	const struct job *j = &plan->jobs[i];
-	double charge_w = j->curve.p0_w * (1 - s->cut_frac);
-	plan->shares[i] = (struct ww_plan_share){.cap_w = cap_of(j, plan->problem.account, charge_w),
+	double charge_w = j->curve.p0_w * (1 - s->cut_frac), cap_w = cap_of(j, plan->problem.account, charge_w);
+	plan->shares[i] = (struct ww_plan_share){.cap_w = cap_w,
 	                                         .charge_w = charge_w,
+	                                         .draw_w = expected_draw(plan, j, cap_w, charge_w),
 	                                         .p0_w = j->p0_w,
 	                                         .t0 = j->t0,
 	                                         .cut_frac = cut_in_draw(j, s->cut_frac),
 	                                         .equal_cut_frac = cut_in_draw(j, s->equal_cut_frac),
-	                                         .throughput_frac = s->throughput_frac,
+	                                         .throughput_frac = kept_at(j, s->cut_frac),
 	                                         .floor_frac = j->in->floor_frac,
 	                                         .trust = s->trust,
 	                                         .limit = limit_of(j, s, plan->total.outcome == WW_OUTCOME_UNCHANGED),
@@ -306,7 +362,7 @@ static double total_throughput(const ww_plan *plan, const struct ww_alloc_share 
 {
 	double sum = 0;
 	for (size_t i = 0; i < plan->problem.n_jobs; i++)
-		sum += plan->jobs[i].t0 * s[i].throughput_frac;
+		sum += plan->jobs[i].t0 * kept_at(&plan->jobs[i], s[i].cut_frac);
 	return sum;
 }
 
@@ -317,11 +373,17 @@ static void fill_results(ww_plan *plan, const ww_alloc *alloc)
 	struct ww_alloc_summary summary = ww_alloc_result(alloc);
 	double weight = 0;
 	plan->total.outcome = summary.outcome;
+	plan->total.least = plan->total.equal_least = 1;
 	for (size_t i = 0; i < plan->problem.n_jobs; i++) {
-		double share = plan->problem.jobs[i].weight;
+		double share = plan->problem.jobs[i].weight, equal = kept_at(&plan->jobs[i], s[i].equal_cut_frac);
 		fill_share(plan, i, &s[i], rows);
-		plan->total.relative += share * s[i].throughput_frac;
-		plan->total.equal_relative += share * (1 - ww_curve_loss(&plan->jobs[i].curve, s[i].equal_cut_frac));
+		plan->total.draw_w += plan->problem.jobs[i].gpus * plan->shares[i].draw_w;
+		plan->total.relative += share * plan->shares[i].throughput_frac;
+		plan->total.equal_relative += share * equal;
+		plan->total.equal_throughput += plan->jobs[i].t0 * equal;
+		plan->total.least =
+			fmin(plan->total.least, by_weight(&plan->problem.jobs[i], plan->shares[i].throughput_frac));
+		plan->total.equal_least = fmin(plan->total.equal_least, by_weight(&plan->problem.jobs[i], equal));
 		weight += share;
 	}
 	for (size_t i = 0; i < plan->problem.n_jobs; i++)
@@ -344,12 +406,11 @@ static void fill_results(ww_plan *plan, const ww_alloc *alloc)
 static ww_status probe_row(ww_plan *plan, ww_alloc *alloc, size_t r, struct ww_error *err)
 {
 	double more_w = PROBE_SHARE * fmax(plan->results[r].result.power_w, 1), budget_w = plan->total.budget_w;
+	struct ww_alloc_row before = plan->rows[r];
 	bool is_budget = r == plan->problem.n_rows;
-	if (!is_budget)
-		plan->rows[r].budget_w += more_w;
+	plan->rows[r].budget_w += more_w;
 	ww_status status = solve(plan, alloc, is_budget ? budget_w + more_w : budget_w, err);
-	if (!is_budget)
-		plan->rows[r].budget_w -= more_w;
+	plan->rows[r] = before;
 	if (!status)
 		plan->results[r].tokens_per_w =
 			(total_throughput(plan, ww_alloc_shares(alloc)) - plan->total.throughput) / more_w;
@@ -437,8 +498,10 @@ void ww_plan_destroy(ww_plan *plan)
 {
 	if (!plan)
 		return;
-	for (size_t i = 0; plan->jobs && i < plan->problem.n_jobs; i++)
+	for (size_t i = 0; plan->jobs && i < plan->problem.n_jobs; i++) {
 		free(plan->jobs[i].cap_w);
+		hull_finish(&plan->jobs[i].measured);
+	}
 	free(plan->jobs);
 	free(plan->asks);
 	free(plan->shares);

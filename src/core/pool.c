@@ -144,6 +144,13 @@ void pool_finish(struct pooled_sweep *sweep)
 	*sweep = (struct pooled_sweep){0};
 }
 
+#define HOLDS 1.02 /* a board whose draw is at most this times its cap holds it */
+
+double cap_charge(const struct pooled *p)
+{
+	return p->power_w > HOLDS * p->cap_w ? p->power_w : p->cap_w;
+}
+
 #define HIDDEN_SHARE 0.6 /* of the assumed noise, in what repetitions do not show: docs/pfi.md */
 #define LEAST_VALUES 3   /* different values from which rounding may be judged */
 

@@ -431,6 +431,43 @@ static ww_status refused(struct site *s, char text[512])
 	return status;
 }
 
+/* The promise holds at the measured points, also where the convex curve runs above them. */
+static void a_floor_is_kept_as_measured(void **state)
+{
+	(void)state;
+	struct site s = two_kinds(0.4);
+	s.point[1][3].throughput = 800; /* a dip at 400 W, less than at 500 W by far and hardly more than at 300 W */
+	s.point[1][4].throughput = 790;
+	s.job[1].floor_frac = 0.85;
+	struct answer a = answer(&s);
+	double t500 = s.point[1][2].throughput, at_500 = t500 / 1000;
+	assert_true(a.share[1].cap_w >= 400 && a.share[1].cap_w <= 500);
+	double measured = 0.8 + (at_500 - 0.8) * (a.share[1].cap_w - 400) / 100;
+	assert_near(a.share[1].throughput_frac, measured, 1e-9);
+	assert_true(measured >= 0.85 - 1e-9);
+}
+
+/* A board that draws 130 W under a cap of 100 W is charged 130 W, also where caps are counted. */
+static void a_cap_that_is_not_held_counts_as_its_draw(void **state)
+{
+	(void)state;
+	struct site s = two_kinds(0.57);
+	for (size_t i = 0; i < s.n; i++)
+		s.point[i][5].power_w = 260; /* under a cap of 200 W */
+	struct answer a = answer(&s);
+	double charged_w = 0;
+	for (size_t i = 0; i < s.n; i++) {
+		charged_w += s.job[i].gpus * a.share[i].charge_w;
+		assert_true(a.share[i].charge_w >= a.share[i].cap_w - 1e-9);
+		if (a.share[i].cap_w < 201)
+			assert_near(a.share[i].charge_w, 260, 2);
+	}
+	assert_near(charged_w, a.total.power_w, 1e-6);
+	assert_true(a.total.power_w <= a.total.budget_w * (1 + 1e-9));
+	assert_true(caps_w(&s, &a) < a.total.power_w - 50);
+	assert_true(a.total.draw_w <= a.total.power_w * (1 + 1e-9));
+}
+
 static void mistakes_are_named(void **state)
 {
 	(void)state;
@@ -450,6 +487,10 @@ static void mistakes_are_named(void **state)
 	s.job[2].max_w = 300;
 	assert_int_equal(refused(&s, text), WW_ERR_RANGE);
 	assert_non_null(strstr(text, "small"));
+	s = two_kinds(0.3);
+	s.job[2].min_w = 2200;
+	assert_int_equal(refused(&s, text), WW_ERR_RANGE);
+	assert_non_null(strstr(text, "highest cap measured, 700 W"));
 	ww_plan_destroy(NULL);
 }
 
@@ -475,6 +516,8 @@ int main(void)
 		cmocka_unit_test(the_equal_policy_stops_at_the_equal_cut),
 		cmocka_unit_test(weights_move_watts),
 		cmocka_unit_test(objectives_favour_what_they_say),
+		cmocka_unit_test(a_floor_is_kept_as_measured),
+		cmocka_unit_test(a_cap_that_is_not_held_counts_as_its_draw),
 		cmocka_unit_test(mistakes_are_named),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
