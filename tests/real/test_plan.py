@@ -7,10 +7,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
 import harness
-from cluster import Name, row_power, text_of
+from cluster import Name, places, row_power, shares_above, text_of
 from harness import A40, EMERALD, V100, data, good_json, near, run
 
-CUTS = (10, 20, 30)
+CUTS = (0, 10, 20, 30)
 RACKS = 4
 FREE = 0.90  # a row may have this part of what its jobs draw at most
 
@@ -71,7 +71,18 @@ def check_plan(answer, jobs, rows):
     assert total <= answer["budget_w"] + answer["over_w"] + 1e-3
     if answer["outcome"] == "optimal":
         assert all(job["throughput_frac"] >= job["floor_frac"] - 1e-6 for job in answer["jobs"])
-        assert any(row["state"] == "full" for row in answer["rows"]) or answer["tokens_per_w"] is not None
+        check_nothing_is_left(answer, jobs, rows, total)
+
+
+def check_nothing_is_left(answer, jobs, rows, total):
+    """What a plan keeps from a job, some row above it or the budget needs."""
+    full = {row["row"] for row in answer["rows"] if row["state"] == "full"}
+    above = {row["name"]: row for row in rows}
+    if total >= answer["budget_w"] * (1 - 1e-6):
+        return
+    for job, told in zip(jobs, answer["jobs"]):
+        carriers = {up for start, _ in places(job) for up in shares_above(start, above)}
+        assert told["throughput_frac"] == 1 or carriers & full, (told, full)
 
 
 def test_emerald():
