@@ -100,8 +100,8 @@ struct ww_pfi {
 
 struct ww_pfi_options {
 	double cap_lo_w, cap_hi_w; /* only caps in [lo, hi] are used; 0 and INFINITY use all */
-	double noise_frac; /* assumed relative error of throughput where none is known; 0.01 is customary. A curve
-	                              is never trusted with less */
+	double noise_frac; /* assumed relative error of throughput where none is known; 0.01 is customary. Where it is
+	                              known, curves are trusted with hypot(known, 0.6 noise_frac): docs/pfi.md */
 	uint32_t draws;    /* bootstrap replicates for the interval; 2000 is customary, 0 = no interval */
 	uint64_t seed;     /* seed of the bootstrap; the same seed gives the same interval */
 };
@@ -152,7 +152,8 @@ const char *ww_account_name(enum ww_account account);
 
 /*
  * The measured curve of a sweep: throughput made monotone in the draw, then the convex hull of the loss, joined by
- * quadratic pieces that pass through the hull's points (Schumaker's shape-preserving spline).
+ * quadratic pieces (Schumaker's shape-preserving spline) that pass through the hull's vertices, and near them where there
+ * are more than 8.
  * WW_ERR_NO_DATA for a sweep whose status is too_few_points or not_power_limited.
  */
 ww_status ww_curve_measure(const struct ww_point *points, size_t n, const struct ww_pfi_options *options,
