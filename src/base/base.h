@@ -30,6 +30,7 @@ enum ww_number_fault {
 	WW_NUMBER_NOT_A_NUMBER,  /* text, hexadecimal, a unit or anything else behind the digits */
 	WW_NUMBER_DECIMAL_COMMA, /* 1,5 */
 	WW_NUMBER_NOT_FINITE,    /* nan, inf, 1e999 */
+	WW_NUMBER_SEPARATORS,    /* 1.210.5, 1 210 or 1'210 */
 	/* Only from ww_number_read_unit: */
 	WW_NUMBER_NO_UNIT,      /* 12 where 12 kW is meant */
 	WW_NUMBER_OTHER_UNIT,   /* a unit that does not belong here, or one where none does */
@@ -68,6 +69,22 @@ const char *ww_unit_fault_text(enum ww_number_fault fault);
 
 /* How to write a number with this unit: "write a percentage, like 30%". Static. */
 const char *ww_unit_remedy(enum ww_unit unit);
+
+/* ---- near.c: names that were meant, perhaps ----------------------------------------------------------------------- */
+
+#define WW_NEAR_MAX 3
+
+/* Begins with `wanted` set and the rest zero; all names are borrowed. */
+struct ww_near {
+	const char *wanted;
+	size_t n, n_all;
+	size_t distance[WW_NEAR_MAX];   /* letters to change */
+	const char *names[WW_NEAR_MAX]; /* the nearest of those that are near at all, best first */
+	const char *first[WW_NEAR_MAX]; /* the first of all */
+};
+
+/* Tells of one more name that there is. */
+void ww_near_add(struct ww_near *near, const char *name);
 
 /* ---- rng.c: seeded, the same sequence on every machine ----------------------------------------------------------- */
 

@@ -65,15 +65,20 @@ static bool is_not_finite(const char *text, size_t length)
 
 static enum ww_number_fault name_fault(const char *text, size_t length)
 {
-	size_t s = sign(text, length), commas = 0, others = 0, figures = 0;
+	size_t s = sign(text, length), commas = 0, points = 0, gaps = 0, figures = 0;
 	if (is_not_finite(text, length))
 		return WW_NUMBER_NOT_FINITE;
 	for (size_t i = s; i < length; i++) {
 		commas += text[i] == ',';
+		points += text[i] == '.';
+		gaps += text[i] == ' ' || text[i] == '\'';
 		figures += is_digit(text[i]) != 0;
-		others += !is_digit(text[i]) && text[i] != ',' && text[i] != '.';
 	}
-	return commas > 0 && figures > 0 && others == 0 ? WW_NUMBER_DECIMAL_COMMA : WW_NUMBER_NOT_A_NUMBER;
+	if (figures == 0 || commas + points + gaps + figures != length - s)
+		return WW_NUMBER_NOT_A_NUMBER;
+	if (commas > 0)
+		return WW_NUMBER_DECIMAL_COMMA;
+	return gaps > 0 || points > 1 ? WW_NUMBER_SEPARATORS : WW_NUMBER_NOT_A_NUMBER;
 }
 
 /* Cuts the blanks at both ends. */
@@ -121,6 +126,9 @@ const char *ww_number_fault_text(enum ww_number_fault fault)
 		return "has a comma; write a decimal point and no thousands separator, like 1234.5";
 	case WW_NUMBER_NOT_FINITE:
 		return "is not a finite number; write the measured value or remove the row";
+	case WW_NUMBER_SEPARATORS:
+		return "has separators between its digits; write them together, with one decimal point at most, like "
+		       "1234.5";
 	case WW_NUMBER_NO_UNIT:
 	case WW_NUMBER_OTHER_UNIT:
 	case WW_NUMBER_LEADING_ZERO:
@@ -222,6 +230,8 @@ const char *ww_unit_fault_text(enum ww_number_fault fault)
 		return "has a comma where a decimal point belongs";
 	case WW_NUMBER_NOT_FINITE:
 		return "is not a finite number";
+	case WW_NUMBER_SEPARATORS:
+		return "has separators between its digits";
 	case WW_NUMBER_NO_UNIT:
 		return "has no unit";
 	case WW_NUMBER_OTHER_UNIT:

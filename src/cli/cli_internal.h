@@ -28,7 +28,7 @@ int ww_cmd_plan(int argc, char **argv);
 
 /* ---- text.c ---------------------------------------------------------------------------------------------------- */
 
-/* Prints the one error line; control characters in it become '?'. */
+/* Prints the one line on stderr; control characters in it become '?'. */
 void ww_complain(const char *who, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Zeroed memory for n items; ends the process with one line when there is none. Freed with free(). */
@@ -55,8 +55,9 @@ struct ww_sweep_args {
 	const char *who;
 	char **files; /* borrowed from argv */
 	size_t n_files;
-	const char *map;  /* NULL when not given */
-	const char *plot; /* NULL when not given */
+	const char *map;        /* NULL when not given */
+	const char *plot;       /* NULL when not given */
+	const char *other_file; /* another file that the command reads, NULL when there is none */
 	double cap_lo_w, cap_hi_w;
 	double noise_frac;
 	bool json;
@@ -65,14 +66,18 @@ struct ww_sweep_args {
 /* An argp child: options --caps, --map, --sigma, --json, --plot and the FILE arguments; its input is a ww_sweep_args. */
 extern const struct argp ww_sweep_argp;
 
-/* Parses a command line; true when it may go on. A mistake was reported in one line; the exit code is then 2. */
-bool ww_args_parse(const struct argp *argp, int argc, char **argv, void *input);
+/* Parses a command line; true when it may go on. A mistake was reported in one line; the exit code is then 2. `flags` are
+ * argp's; -h is understood as --help. */
+bool ww_args_parse(const struct argp *argp, unsigned flags, int argc, char **argv, void *input);
 
 /* To be called by the outermost parser on ARGP_KEY_INIT: keeps argp's errors to one line. */
 void ww_args_quiet(struct argp_state *state);
 
-/* Reads a plain number for an option; one line and false on a mistake. */
-bool ww_args_number(const char *who, const char *option, const char *text, double *out);
+/* Reads watts for an option: a plain number, or one with its unit W, kW or MW. One line and false on a mistake. */
+bool ww_args_watts(const char *who, const char *option, const char *text, double *out);
+
+/* True for a word like "20" or "20%": perhaps the argument of an option that was left out. */
+bool ww_args_is_percent(const char *word);
 
 /* A list of fractions in storage of the caller. */
 struct ww_fractions {
@@ -80,8 +85,23 @@ struct ww_fractions {
 	size_t n, room;
 };
 
-/* Reads "10,20%,30" as fractions; `text` is taken apart. On a mistake: one line, false. Each must be in [0, 100) percent. */
+/* Reads "10,20%,30" as fractions; `text` is taken apart. On a mistake: one line, false. Each must be in [0, 100) percent;
+ * a number between 0 and 1 needs its sign, for a fraction may be meant. */
 bool ww_args_percents(const char *who, const char *option, char *text, struct ww_fractions *out);
+
+/* ---- plan_args.c: the command line of plan ------------------------------------------------------------------------ */
+
+struct ww_plan_args {
+	struct ww_sweep_args sweep;
+	const char *cluster_path;  /* NULL = every group of the sweep is one job */
+	double cut_frac, budget_w; /* NAN when not given */
+	enum ww_objective objective;
+	enum ww_account account;
+	bool explore, equal;
+};
+
+/* As ww_args_parse. args->sweep.files is to be freed in any case. */
+bool ww_plan_args_parse(int argc, char **argv, struct ww_plan_args *args);
 
 /* ---- input.c: the measured sweeps of a command ------------------------------------------------------------------- */
 
@@ -93,13 +113,15 @@ struct ww_sweep_file {
 	struct ww_compare_job *jobs; /* a job may be left with 0 points */
 };
 
-/* Reads args->n_files files, all or none. NULL after one error line. Ended with ww_sweep_files_destroy. */
+/* Reads args->n_files files, all or none. NULL after one error line, also where --plot would overwrite one of the inputs.
+ * Ended with ww_sweep_files_destroy. */
 struct ww_sweep_file *ww_sweep_files_create(const struct ww_sweep_args *args);
 void ww_sweep_files_destroy(struct ww_sweep_file *files, size_t n);
 
 /* ---- story.c: a comparison in words ----------------------------------------------------------------------------- */
 
-/* Prints three sentences on the feasible row nearest a 30 % cut, or on the least cut when no row is feasible.
+/* Prints three sentences on the feasible row nearest a 30 % cut, or on the least cut when no row is feasible; of several
+ * rows it says which before them.
  * `n_depths` is how many caps each policy could see beside the baseline. */
 void ww_story_print(const struct ww_compare_row *rows, size_t n, size_t n_depths, FILE *out);
 
@@ -171,7 +193,7 @@ void ww_plot_panel(ww_plot *plot, const struct ww_plot_frame *frame);
 void ww_plot_series(ww_plot *plot, enum ww_plot_style style, unsigned colour, const char *title);
 void ww_plot_point(ww_plot *plot, double x, double y);
 
-/* Runs gnuplot and writes the picture. False after one error line; an existing file is then untouched. */
+/* Runs gnuplot, writes the picture and says so on stderr. False after one error line; an existing file is then untouched. */
 bool ww_plot_write(ww_plot *plot, const char *who, const char *path);
 
 #endif

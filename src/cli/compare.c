@@ -18,13 +18,10 @@ struct compare_args {
 	struct ww_compare_options options;
 };
 
-/* Why a job takes no part. */
-enum left_out { TAKES_PART, LEFT_NOT_LIMITED, LEFT_TOO_FEW, LEFT_DUPLICATE, N_LEFT_OUT };
-
 struct report {
 	const struct ww_sweep_file *file;
 	struct ww_compare_row rows[MAX_CUTS]; /* one per cut */
-	enum left_out *left_out;              /* one per job */
+	enum ww_left_out *left_out;           /* one per job */
 };
 
 static const struct ww_column columns[] = {
@@ -39,30 +36,7 @@ static const struct ww_column columns[] = {
 
 /* ---- comparing --------------------------------------------------------------------------------------------------- */
 
-static bool find_left_out(const struct compare_args *args, struct report *report)
-{
-	const struct ww_sweep_file *file = report->file;
-	struct ww_pfi_options options = WW_PFI_OPTIONS_INIT;
-	struct ww_error err = {0};
-	struct ww_pfi pfi;
-	size_t *twin = ww_cli_alloc(file->n_jobs, sizeof(*twin));
-	options.noise_frac = args->sweep.noise_frac;
-	options.draws = 0;
-	bool fine = ww_find_duplicates(file->jobs, file->n_jobs, twin, &err) == WW_OK;
-	for (size_t i = 0; i < file->n_jobs && fine; i++) {
-		fine = ww_pfi_estimate(file->jobs[i].points, file->jobs[i].n, &options, &pfi, &err) == WW_OK;
-		report->left_out[i] = !fine || pfi.status == WW_PFI_TOO_FEW_POINTS ? LEFT_TOO_FEW
-		                      : pfi.status == WW_PFI_NOT_POWER_LIMITED     ? LEFT_NOT_LIMITED
-		                      : twin[i] != i                               ? LEFT_DUPLICATE
-		                                                                   : TAKES_PART;
-	}
-	free(twin);
-	if (!fine)
-		ww_complain(args->sweep.who, "%s: %s", file->name, err.text);
-	return fine;
-}
-
-static size_t count_left_out(const struct report *report, enum left_out why)
+static size_t count_left_out(const struct report *report, enum ww_left_out why)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < report->file->n_jobs; i++)
@@ -70,35 +44,39 @@ static size_t count_left_out(const struct report *report, enum left_out why)
 	return n;
 }
 
-static bool run_cuts(const struct compare_args *args, struct report *report, struct ww_error *err)
+static bool run_cuts(const struct compare_args *args, ww_compare *compare, struct report *report)
 {
-	const struct ww_sweep_file *file = report->file;
-	ww_compare *compare = NULL;
-	bool fine = ww_compare_create(file->jobs, file->n_jobs, &args->options, &compare, err) == WW_OK;
-	for (size_t i = 0; i < args->n_cuts && fine; i++)
-		fine = ww_compare_run(compare, args->cuts[i], &report->rows[i], err) == WW_OK;
-	ww_compare_destroy(compare);
-	return fine;
+	struct ww_error err = {0};
+	for (size_t i = 0; i < report->file->n_jobs; i++)
+		report->left_out[i] = ww_compare_left_out(compare, i);
+	if (ww_compare_jobs(compare) == 0) {
+		ww_complain(args->sweep.who,
+		            "%s: nothing to compare: no job here is limited by its caps; see 'wattweir pfi %s'",
+		            report->file->name, report->file->name);
+		return false;
+	}
+	for (size_t i = 0; i < args->n_cuts; i++) {
+		if (ww_compare_run(compare, args->cuts[i], &report->rows[i], &err) != WW_OK) {
+			ww_complain(args->sweep.who, "%s: %s", report->file->name, err.text);
+			return false;
+		}
+	}
+	return true;
 }
 
 static bool compare_file(const struct compare_args *args, const struct ww_sweep_file *file, struct report *report)
 {
 	struct ww_error err = {0};
+	ww_compare *compare = NULL;
 	report->file = file;
 	report->left_out = ww_cli_alloc(file->n_jobs, sizeof(*report->left_out));
-	if (!find_left_out(args, report))
-		return false;
-	if (count_left_out(report, TAKES_PART) == 0) {
-		ww_complain(args->sweep.who,
-		            "%s: nothing to compare: no job here is limited by its caps; see 'wattweir pfi %s'",
-		            file->name, file->name);
-		return false;
-	}
-	if (!run_cuts(args, report, &err)) {
+	if (ww_compare_create(file->jobs, file->n_jobs, &args->options, &compare, &err) != WW_OK) {
 		ww_complain(args->sweep.who, "%s: %s", file->name, err.text);
 		return false;
 	}
-	return true;
+	bool fine = run_cuts(args, compare, report);
+	ww_compare_destroy(compare);
+	return fine;
 }
 
 static void finish_reports(struct report *reports, size_t n)
@@ -122,8 +100,13 @@ static void print_row(ww_table *table, const struct ww_compare_row *row)
 {
 	ww_table_text(table, "%.4g", 100 * row->cut_frac);
 	ww_table_text(table, "%zu", row->n_jobs);
-	for (int policy = WW_POLICY_EQUAL; policy <= WW_POLICY_ORACLE; policy++)
-		ww_table_number(table, 100 * row->value[policy], 1);
+	for (int policy = WW_POLICY_EQUAL; policy <= WW_POLICY_ORACLE; policy++) {
+		bool marked = policy == WW_POLICY_UTILISATION && row->utilisation_over_w > 0;
+		if (marked)
+			ww_table_text(table, "%.1f*", 100 * row->value[policy]);
+		else
+			ww_table_number(table, 100 * row->value[policy], 1);
+	}
 	ww_table_number(table, 100 * row->recovered_frac, 0);
 	ww_table_number(table, row->shrink, 2);
 	ww_table_text(table, "%s", ww_outcome_name((enum ww_outcome)row->outcome));
@@ -131,17 +114,17 @@ static void print_row(ww_table *table, const struct ww_compare_row *row)
 
 static void print_left_out(const struct report *report)
 {
-	static const char *const reasons[] = {[LEFT_NOT_LIMITED] = "not power-limited",
-	                                      [LEFT_TOO_FEW] = "too few points",
-	                                      [LEFT_DUPLICATE] = "same curve as another"};
+	static const char *const reasons[] = {[WW_LEFT_NOT_POWER_LIMITED] = "not power-limited",
+	                                      [WW_LEFT_TOO_FEW_POINTS] = "too few points",
+	                                      [WW_LEFT_DUPLICATE] = "same curve as another"};
 	const char *lead = "Left out: ";
-	for (int why = TAKES_PART + 1; why < N_LEFT_OUT; why++) {
-		size_t n = count_left_out(report, (enum left_out)why), shown = 0;
+	for (int why = WW_LEFT_NOT + 1; why < WW_N_LEFT_OUT; why++) {
+		size_t n = count_left_out(report, (enum ww_left_out)why), shown = 0;
 		if (n == 0)
 			continue;
 		printf("%s%zu %s (", lead, n, reasons[why]);
 		for (size_t i = 0; i < report->file->n_jobs && shown < NAMES_SHOWN; i++) {
-			if (report->left_out[i] != (enum left_out)why)
+			if (report->left_out[i] != (enum ww_left_out)why)
 				continue;
 			char *name = ww_text_clean(report->file->jobs[i].name, 60);
 			printf("%s%s", shown++ ? ", " : "", name);
@@ -169,12 +152,17 @@ static void print_missing(const struct compare_args *args, const struct report *
 
 static void print_over(const struct compare_args *args, const struct report *report)
 {
-	char over[WW_TEXT_NUMBER];
+	char over[WW_TEXT_NUMBER], cuts[MAX_CUTS * 16] = "";
 	double most = 0;
-	for (size_t i = 0; i < args->n_cuts; i++)
+	size_t at = 0;
+	for (size_t i = 0; i < args->n_cuts; i++) {
+		if (report->rows[i].utilisation_over_w <= 0)
+			continue;
 		most = fmax(most, report->rows[i].utilisation_over_w);
+		at += (size_t)snprintf(cuts + at, sizeof(cuts) - at, "%s%.4g", at ? ", " : "", 100 * args->cuts[i]);
+	}
 	if (most > 0)
-		printf("By use breaks the budget: its caps add up to as much as %s W more.\n",
+		printf("* By use breaks the budget at %s %%: its caps add up to as much as %s W more.\n", cuts,
 		       ww_text_thousands(ceil(most), over));
 }
 
@@ -290,7 +278,10 @@ static bool read_depths(struct compare_args *args, char *text)
 
 static bool check_cuts(const struct compare_args *args)
 {
-	if (args->n_cuts == 0)
+	const char *last = args->sweep.files[args->sweep.n_files - 1];
+	if (args->n_cuts == 0 && ww_args_is_percent(last))
+		ww_complain(args->sweep.who, "surplus word '%s'; did you mean --cut %s?", last, last);
+	else if (args->n_cuts == 0)
 		ww_complain(args->sweep.who, "how deep? add for example --cut 10,20,30,40 (percent)");
 	return args->n_cuts > 0;
 }
@@ -360,7 +351,7 @@ int ww_cmd_compare(int argc, char **argv)
 	struct compare_args args = {.sweep = {.who = argv[0], .cap_hi_w = INFINITY, .noise_frac = 0.01},
 	                            .options = WW_COMPARE_OPTIONS_INIT};
 	int exit_code = WW_EXIT_USAGE;
-	if (ww_args_parse(&command, argc, argv, &args)) {
+	if (ww_args_parse(&command, 0, argc, argv, &args)) {
 		struct ww_sweep_file *files = ww_sweep_files_create(&args.sweep);
 		struct report *reports = ww_cli_alloc(args.sweep.n_files, sizeof(*reports));
 		args.options.noise_frac = args.sweep.noise_frac;

@@ -2,8 +2,11 @@
 /* The measured sweeps of a command: read, and narrowed to the wanted caps. */
 #include "cli/cli_internal.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static ww_status read_sweep(const struct ww_sweep_args *args, const char *name, struct ww_sweep *out,
                             struct ww_error *err)
@@ -35,6 +38,26 @@ static size_t pick_jobs(const struct ww_sweep_args *args, struct ww_sweep_file *
 	return n_points;
 }
 
+/* Says which caps there are where none of them is wanted. */
+static void complain_no_cap(const struct ww_sweep_args *args, const struct ww_sweep_file *file)
+{
+	double lo = INFINITY, hi = 0;
+	for (size_t i = 0; i < file->sweep.n_groups; i++) {
+		const struct ww_sweep_group *group = &file->sweep.groups[i];
+		for (size_t k = 0; k < group->n_points; k++) {
+			lo = fmin(lo, group->points[k].cap_w);
+			hi = fmax(hi, group->points[k].cap_w);
+		}
+	}
+	char wanted[80];
+	if (isinf(args->cap_hi_w))
+		snprintf(wanted, sizeof(wanted), "of %.10g W or more", args->cap_lo_w);
+	else
+		snprintf(wanted, sizeof(wanted), "from %.10g to %.10g W", args->cap_lo_w, args->cap_hi_w);
+	ww_complain(args->who, "%s: no measurement has a cap %s; the caps here are %.10g to %.10g W: widen --caps",
+	            file->name, wanted, lo, hi);
+}
+
 static bool load(const struct ww_sweep_args *args, const char *name, struct ww_sweep_file *file)
 {
 	struct ww_error err = {0};
@@ -44,15 +67,41 @@ static bool load(const struct ww_sweep_args *args, const char *name, struct ww_s
 		return false;
 	}
 	if (pick_jobs(args, file) == 0) {
-		ww_complain(args->who, "%s: no measurement has a cap from %g to %g W; widen --caps", name,
-		            args->cap_lo_w, args->cap_hi_w);
+		complain_no_cap(args, file);
 		return false;
 	}
 	return true;
 }
 
+/* "-" is whatever standard input is. */
+static bool is_file(const char *name, const struct stat *wanted)
+{
+	struct stat info;
+	int failed = strcmp(name, "-") == 0 ? fstat(STDIN_FILENO, &info) : stat(name, &info);
+	return !failed && info.st_dev == wanted->st_dev && info.st_ino == wanted->st_ino;
+}
+
+/* A picture may replace an older one, but nothing that is read or is no file. */
+static bool check_plot(const struct ww_sweep_args *args)
+{
+	struct stat info;
+	if (!args->plot || stat(args->plot, &info) != 0)
+		return true;
+	bool input = args->other_file && is_file(args->other_file, &info);
+	for (size_t i = 0; i < args->n_files; i++)
+		input = input || is_file(args->files[i], &info);
+	if (!S_ISREG(info.st_mode))
+		ww_complain(args->who, "--plot: '%s' is no regular file; name a picture to write", args->plot);
+	else if (input)
+		ww_complain(args->who, "--plot: '%s' is an input and would be overwritten; name another file",
+		            args->plot);
+	return S_ISREG(info.st_mode) && !input;
+}
+
 struct ww_sweep_file *ww_sweep_files_create(const struct ww_sweep_args *args)
 {
+	if (!check_plot(args))
+		return NULL;
 	struct ww_sweep_file *files = ww_cli_alloc(args->n_files, sizeof(*files));
 	for (size_t i = 0; i < args->n_files; i++) {
 		if (!load(args, args->files[i], &files[i])) {

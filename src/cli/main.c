@@ -81,43 +81,16 @@ static const struct argp top = {
 	.help_filter = list_commands,
 };
 
-static size_t least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
-/* Edits (insert, delete, change) from one word to another; words longer than the row count as far away. */
-static size_t distance(const char *a, const char *b)
-{
-	size_t row[32], n = strlen(b);
-	if (n >= 32 || strlen(a) >= 32)
-		return 99;
-	for (size_t j = 0; j <= n; j++)
-		row[j] = j;
-	for (size_t i = 0; a[i]; i++) {
-		size_t diagonal = row[0];
-		row[0] = i + 1;
-		for (size_t j = 0; j < n; j++) {
-			size_t change = diagonal + (a[i] != b[j]);
-			diagonal = row[j + 1];
-			row[j + 1] = least(change, least(row[j], row[j + 1]) + 1);
-		}
-	}
-	return row[n];
-}
-
 static int unknown_command(const char *name)
 {
-	size_t best = 99;
+	struct ww_near near = {.wanted = name};
 	char listed[256] = "";
 	for (size_t i = 0; i < N_COMMANDS; i++)
-		best = least(best, distance(name, commands[i].name));
-	bool near = best <= 3 && best < strlen(name);
-	for (size_t i = 0, at = 0; i < N_COMMANDS; i++)
-		if (!near || distance(name, commands[i].name) == best)
-			at += (size_t)snprintf(listed + at, sizeof(listed) - at, "%s%s", at ? ", " : "",
-			                       commands[i].name);
-	ww_complain("wattweir", "unknown command '%.60s'; %s: %s", name, near ? "nearest" : "there are", listed);
+		ww_near_add(&near, commands[i].name);
+	for (size_t i = 0, at = 0; i < N_COMMANDS && near.n == 0; i++)
+		at += (size_t)snprintf(listed + at, sizeof(listed) - at, "%s%s", at ? ", " : "", commands[i].name);
+	ww_complain("wattweir", "unknown command '%.60s'; %s: %s; see 'wattweir --help'", name,
+	            near.n > 0 ? "nearest" : "there are", near.n > 0 ? near.names[0] : listed);
 	return WW_EXIT_USAGE;
 }
 
@@ -169,7 +142,7 @@ int main(int argc, char **argv)
 	atexit(close_stdout);
 	if (argc > 0)
 		argv[0] = (char *)"wattweir";
-	if (argp_parse(&top, argc, argv, ARGP_IN_ORDER, NULL, &chosen) != 0 || chosen.at == 0)
+	if (!ww_args_parse(&top, ARGP_IN_ORDER, argc, argv, &chosen) || chosen.at == 0)
 		return WW_EXIT_USAGE;
 	return run_command(argc - chosen.at, argv + chosen.at);
 }

@@ -155,6 +155,39 @@ static bool any_status(const struct report *report, int status)
 	return false;
 }
 
+static int by_cap(const void *a, const void *b)
+{
+	const struct ww_point *p = a, *q = b;
+	if (p->cap_w != q->cap_w)
+		return p->cap_w < q->cap_w ? 1 : -1;
+	return (p->throughput > q->throughput) - (p->throughput < q->throughput);
+}
+
+/* Throughput rises from cap to cap more often than not while the power falls: a time, perhaps. */
+static bool looks_like_time(const struct ww_compare_job *job)
+{
+	size_t rises = 0, steps = 0;
+	struct ww_point *p = ww_cli_alloc(job->n, sizeof(*p));
+	memcpy(p, job->points, job->n * sizeof(*p));
+	qsort(p, job->n, sizeof(*p), by_cap);
+	for (size_t i = 1; i < job->n; i++) {
+		if (p[i].cap_w == p[i - 1].cap_w || p[i].power_w >= p[i - 1].power_w)
+			continue;
+		steps++;
+		rises += p[i].throughput > p[i - 1].throughput;
+	}
+	free(p);
+	return 2 * rises > steps;
+}
+
+static bool any_like_time(const struct report *report)
+{
+	for (size_t i = 0; i < report->file->n_jobs; i++)
+		if ((report->pfi[i].flags & WW_FLAG_NOT_MONOTONE) && looks_like_time(&report->file->jobs[i]))
+			return true;
+	return false;
+}
+
 static void print_legend(const struct report *report)
 {
 	uint32_t seen = 0;
@@ -169,6 +202,8 @@ static void print_legend(const struct report *report)
 	for (size_t k = 0; k < N_FLAGS; k++)
 		if (seen & flags[k].flag)
 			printf("%s: %s\n", flags[k].words, flags[k].legend);
+	if (any_like_time(report))
+		puts("Throughput rises at most caps: is this column a time? use throughput=1/COLUMN in --map");
 }
 
 static void print_heading(const struct ww_sweep_file *file)
@@ -337,7 +372,7 @@ int ww_cmd_pfi(int argc, char **argv)
 {
 	struct ww_sweep_args args = {.who = argv[0], .cap_hi_w = INFINITY, .noise_frac = 0.01};
 	int exit_code = WW_EXIT_USAGE;
-	if (ww_args_parse(&command, argc, argv, &args)) {
+	if (ww_args_parse(&command, 0, argc, argv, &args)) {
 		struct ww_sweep_file *files = ww_sweep_files_create(&args);
 		struct report *reports = ww_cli_alloc(args.n_files, sizeof(*reports));
 		exit_code = files ? report_all(&args, files, reports) : WW_EXIT_FAILED;

@@ -6,22 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPT_CUT = 0x200, OPT_BUDGET, OPT_CLUSTER, OPT_OBJECTIVE, OPT_ACCOUNT, OPT_POLICY, OPT_EXPLORE };
-
 #define REASON 700 /* bytes; a row's name may take 512 of them */
-
-struct plan_args {
-	struct ww_sweep_args sweep;
-	const char *cluster_path;  /* NULL = every group of the sweep is one job */
-	double cut_frac, budget_w; /* NAN when not given */
-	enum ww_objective objective;
-	enum ww_account account;
-	bool explore, equal;
-};
 
 /* Everything a plan is made of and made into. */
 struct report {
-	const struct plan_args *args;
+	const struct ww_plan_args *args;
 	const struct ww_sweep_file *file;
 	struct ww_cluster cluster;
 	struct ww_plan_problem problem;
@@ -44,16 +33,33 @@ static const struct ww_sweep_group *find_group(const struct report *r, const cha
 	return NULL;
 }
 
+/* "nearest: 'gpt-j'", or some of the groups. */
+static void complain_no_group(const struct report *r, const struct ww_cluster_job *in)
+{
+	struct ww_near near = {.wanted = in->sweep};
+	char listed[700] = "", own[600] = "this name";
+	for (size_t i = 0; i < r->file->n_jobs; i++)
+		ww_near_add(&near, r->file->sweep.groups[i].name);
+	size_t n = near.n > 0 ? 1 : near.n_all < WW_NEAR_MAX ? near.n_all : WW_NEAR_MAX;
+	for (size_t i = 0, at = 0; i < n; i++) {
+		char *name = ww_text_clean(near.n > 0 ? near.names[i] : near.first[i], 100);
+		at += (size_t)snprintf(listed + at, sizeof(listed) - at, "%s'%.200s'", at ? ", " : "", name);
+		free(name);
+	}
+	if (strcmp(in->name, in->sweep) != 0)
+		snprintf(own, sizeof(own), "the name '%s'", in->sweep);
+	ww_complain(r->args->sweep.who,
+	            "%s: line %zu: job '%s': no group of %s has %s; %s: %s%s; or write sweep: GROUP",
+	            r->args->cluster_path, in->line, in->name, r->file->name, own,
+	            near.n > 0 ? "nearest" : "its groups", listed, n < near.n_all && near.n == 0 ? " ..." : "");
+}
+
 static bool job_from_cluster(struct report *r, const struct ww_cluster_job *in, struct ww_plan_job *out)
 {
 	size_t at = 0;
 	const struct ww_sweep_group *group = find_group(r, in->sweep, &at);
 	if (!group) {
-		ww_complain(
-			r->args->sweep.who,
-			"%s:%zu: sweep: '%s' is no group of %s; list its groups with 'wattweir pfi', or name one with "
-			"'sweep:'",
-			r->args->cluster_path, in->line, in->sweep, r->file->name);
+		complain_no_group(r, in);
 		return false;
 	}
 	*out = (struct ww_plan_job){.name = in->name,
@@ -105,7 +111,7 @@ static void jobs_from_sweep(struct report *r)
 
 static bool make_problem(struct report *r)
 {
-	const struct plan_args *args = r->args;
+	const struct ww_plan_args *args = r->args;
 	struct ww_error err = {0};
 	if (args->cluster_path) {
 		if (ww_cluster_read(args->cluster_path, &r->cluster, &err) != WW_OK) {
@@ -613,150 +619,7 @@ static bool write_plot(const struct report *r)
 
 /* ---- The command ----------------------------------------------------------------------------------------------------------- */
 
-static bool read_cut(struct plan_args *args, char *text)
-{
-	struct ww_fractions cut = {&args->cut_frac, 0, 1};
-	return ww_args_percents(args->sweep.who, "--cut", text, &cut);
-}
-
-static bool read_budget(struct plan_args *args, const char *text)
-{
-	if (!ww_args_number(args->sweep.who, "--budget-w", text, &args->budget_w))
-		return false;
-	if (args->budget_w > 0)
-		return true;
-	ww_complain(args->sweep.who, "--budget-w: '%s' is not above 0; write watts, for example 12000", text);
-	return false;
-}
-
-static const char *objective_word(int i)
-{
-	return ww_objective_name((enum ww_objective)i);
-}
-
-static const char *account_word(int i)
-{
-	return ww_account_name((enum ww_account)i);
-}
-
-static const char *policy_word(int i)
-{
-	return i ? "equal" : "curve";
-}
-
-/* An option whose argument is one of n words. */
-struct choice {
-	const char *option;
-	const char *(*name)(int);
-	int n;
-};
-
-/* Finds the word; a mistake lists them all. */
-static bool read_word(const struct plan_args *args, const struct choice *choice, const char *text, int *out)
-{
-	char listed[120] = "";
-	for (int i = 0, at = 0; i < choice->n; i++) {
-		if (strcmp(text, choice->name(i)) == 0) {
-			*out = i;
-			return true;
-		}
-		at += snprintf(listed + at, sizeof(listed) - (size_t)at, "%s%s", i ? ", " : "", choice->name(i));
-	}
-	ww_complain(args->sweep.who, "%s: '%s' is not one of %s", choice->option, text, listed);
-	return false;
-}
-
-static bool read_words(struct plan_args *args, int key, const char *text)
-{
-	int word = 0;
-	bool fine = false;
-	if (key == OPT_OBJECTIVE) {
-		fine = read_word(args, &(struct choice){"--objective", objective_word, 4}, text, &word);
-		args->objective = (enum ww_objective)word;
-	} else if (key == OPT_ACCOUNT) {
-		fine = read_word(args, &(struct choice){"--account", account_word, 2}, text, &word);
-		args->account = (enum ww_account)word;
-	} else {
-		fine = read_word(args, &(struct choice){"--policy", policy_word, 2}, text, &word);
-		args->equal = word == 1;
-	}
-	return fine;
-}
-
-static bool check_args(const struct plan_args *args)
-{
-	if (args->sweep.n_files > 1)
-		ww_complain(args->sweep.who, "one FILE at a time; a plan divides one budget");
-	else if (isnan(args->cut_frac) == isnan(args->budget_w))
-		ww_complain(args->sweep.who, "give either --cut PERCENT or --budget-w WATTS, for example --cut 30%%");
-	else if (args->explore && !args->cluster_path)
-		ww_complain(args->sweep.who,
-		            "--explore goes down to the 'min' of the jobs in a --cluster FILE, and there is none");
-	else if (args->cluster_path && strcmp(args->cluster_path, "-") == 0 && strcmp(args->sweep.files[0], "-") == 0)
-		ww_complain(args->sweep.who, "standard input '-' can be read only once");
-	else
-		return true;
-	return false;
-}
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct plan_args *args = state->input;
-	switch (key) {
-	case ARGP_KEY_INIT:
-		ww_args_quiet(state);
-		state->child_inputs[0] = &args->sweep;
-		return 0;
-	case OPT_CUT:
-		return read_cut(args, arg) ? 0 : EINVAL;
-	case OPT_BUDGET:
-		return read_budget(args, arg) ? 0 : EINVAL;
-	case OPT_CLUSTER:
-		args->cluster_path = arg;
-		return 0;
-	case OPT_OBJECTIVE:
-	case OPT_ACCOUNT:
-	case OPT_POLICY:
-		return read_words(args, key, arg) ? 0 : EINVAL;
-	case OPT_EXPLORE:
-		args->explore = true;
-		return 0;
-	case ARGP_KEY_SUCCESS:
-		return check_args(args) ? 0 : EINVAL;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp_option options[] = {
-	{"cut", OPT_CUT, "PERCENT", 0, "How much of what the jobs draw must go, for example 30%", 0},
-	{"budget-w", OPT_BUDGET, "WATTS", 0, "Instead of --cut: watts for all GPUs together", 0},
-	{"cluster", OPT_CLUSTER, "FILE", 0, "Jobs with GPUs, floors and places, and rows with limits (YAML)", 0},
-	{"objective", OPT_OBJECTIVE, "WORD", 0, "relative (default), tokens, log or maxmin", 1},
-	{"account", OPT_ACCOUNT, "WORD", 0,
-         "What the budget counts: cap (default; kept whatever the jobs do) or draw (as measured)", 1},
-	{"policy", OPT_POLICY, "WORD", 0, "curve (default) or equal", 1},
-	{"explore", OPT_EXPLORE, NULL, 0,
-         "Let jobs go below the caps measured for them, down to their 'min' in the cluster file", 1},
-	{0},
-};
-static const struct argp_child children[] = {{&ww_sweep_argp, 0, NULL, 0}, {0}};
-static const struct argp command = {
-	.options = options,
-	.parser = parse,
-	.children = children,
-	.args_doc = "FILE --cut PERCENT\nFILE --budget-w WATTS",
-	.doc = "Caps per job for one power budget, with the reason for each: the budget and every row of the cluster "
-	       "are "
-	       "kept, every job keeps its floor, and as much throughput as possible survives. Caps are printed, not "
-	       "set. FILE "
-	       "is a measured sweep; without --cluster each of its groups is one job.\v"
-	       "Exit status: 0 done, 1 failed, 2 wrong usage, 3 the budget, a row or a floor cannot be kept.\n\n"
-	       "Example:\n"
-	       "  wattweir plan examples/sample-sweep.csv --cut 30%\n",
-};
-
-static int report_plan(const struct plan_args *args, const struct ww_sweep_file *file)
+static int report_plan(const struct ww_plan_args *args, const struct ww_sweep_file *file)
 {
 	struct report report = {.args = args, .file = file};
 	int exit_code = WW_EXIT_FAILED;
@@ -776,10 +639,9 @@ static int report_plan(const struct plan_args *args, const struct ww_sweep_file 
 
 int ww_cmd_plan(int argc, char **argv)
 {
-	struct plan_args args = {
-		.sweep = {.who = argv[0], .cap_hi_w = INFINITY, .noise_frac = 0.01}, .cut_frac = NAN, .budget_w = NAN};
+	struct ww_plan_args args;
 	int exit_code = WW_EXIT_USAGE;
-	if (ww_args_parse(&command, argc, argv, &args)) {
+	if (ww_plan_args_parse(argc, argv, &args)) {
 		struct ww_sweep_file *files = ww_sweep_files_create(&args.sweep);
 		exit_code = files ? report_plan(&args, files) : WW_EXIT_FAILED;
 		ww_sweep_files_destroy(files, args.sweep.n_files);

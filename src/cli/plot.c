@@ -315,5 +315,7 @@ bool ww_plot_write(ww_plot *plot, const char *who, const char *path)
 		ww_complain(who, "--plot: cannot write a temporary file: %s", strerror(errno));
 	fine = fine && run_gnuplot(&files, who) && copy_picture(files.picture, who, path);
 	close_exchange(&files);
+	if (fine)
+		ww_complain(who, "wrote %s", path);
 	return fine;
 }

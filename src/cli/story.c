@@ -111,6 +111,8 @@ static void tell_oracle(const struct ww_compare_row *row, FILE *out)
 void ww_story_print(const struct ww_compare_row *rows, size_t n, size_t n_depths, FILE *out)
 {
 	const struct ww_compare_row *row = nearest_feasible(rows, n);
+	if (n > 1)
+		fprintf(out, "In words, %s:\n", row ? "the cut nearest to 30 % that is feasible" : "the least cut");
 	if (!row) {
 		tell_infeasible(least_cut(rows, n), out);
 	} else if (row->cut_frac <= 0) {

@@ -68,7 +68,7 @@ static ww_status pool_all(const struct ww_compare_job *jobs, size_t n, struct po
 #define CELL 2.5e-4
 
 struct grid {
-	size_t size;        /* power of two */
+	size_t size;         /* power of two */
 	size_t *head, *next; /* sweep + 1, 0 = none; the last added first */
 };
 
@@ -120,7 +120,7 @@ static size_t find_twin(const struct grid *grid, const struct pooled_sweep *swee
 static ww_status mark_duplicates(const struct pooled_sweep *sweeps, size_t n, size_t *duplicate_of,
                                  struct ww_error *err)
 {
-	struct grid grid;
+	struct grid grid = {0};
 	ww_status status = grid_create(&grid, n, err);
 	for (size_t i = 0; !status && i < n; i++) {
 		size_t twin = sweeps[i].n > 0 ? find_twin(&grid, sweeps, i, n) : n;
@@ -333,27 +333,46 @@ static ww_status add_job(ww_compare *c, const struct candidate *candidate, struc
 	return build_job(j, sweep, &v, cautious_noise(job->points, job->n, &pfi, options->noise_frac), err);
 }
 
-/* By name, and jobs of one name as they were given: they lie in one array. */
-static int by_name(const void *a, const void *b)
+/* Jobs by name, with their places among the jobs given. */
+struct candidates {
+	size_t n, *given;
+	struct ww_compare_job *jobs;
+};
+
+static int by_name(const void *a, const void *b, void *context)
 {
-	const struct candidate *p = a, *q = b;
-	int order = strcmp(p->job->name, q->job->name);
-	return order ? order : (p->given > q->given) - (p->given < q->given);
+	const struct ww_compare_job *jobs = context;
+	size_t p = *(const size_t *)a, q = *(const size_t *)b;
+	int order = strcmp(jobs[p].name, jobs[q].name);
+	return order ? order : (p > q) - (p < q);
 }
 
-static ww_status add_jobs(ww_compare *c, struct candidate *sorted, const struct ww_compare_job *jobs, size_t n,
-                          const struct ww_compare_options *options, struct ww_error *err)
+static ww_status sort_jobs(const struct ww_compare_job *jobs, size_t n, struct candidates *out, struct ww_error *err)
+{
+	*out = (struct candidates){n, calloc(n + 1, sizeof *out->given), calloc(n + 1, sizeof *out->jobs)};
+	if (!out->given || !out->jobs)
+		return ww_fail(err, WW_ERR_NOMEM, "out of memory for %zu jobs", n);
+	for (size_t i = 0; i < n; i++)
+		out->given[i] = i;
+	qsort_r(out->given, n, sizeof *out->given, by_name, (void *)jobs);
+	for (size_t i = 0; i < n; i++)
+		out->jobs[i] = jobs[out->given[i]];
+	return WW_OK;
+}
+
+static ww_status add_jobs(ww_compare *c, const struct candidates *all, const struct ww_compare_options *options,
+                          struct ww_error *err)
 {
 	struct pooled_sweep *sweeps = NULL;
-	size_t *duplicate_of = calloc(n + 1, sizeof *duplicate_of);
+	size_t n = all->n, *duplicate_of = calloc(n + 1, sizeof *duplicate_of);
 	ww_status status = duplicate_of ? WW_OK : ww_fail(err, WW_ERR_NOMEM, "out of memory");
 	if (!status)
-		status = pool_all(jobs, n, &sweeps, err);
+		status = pool_all(all->jobs, n, &sweeps, err);
 	if (!status)
 		status = mark_duplicates(sweeps, n, duplicate_of, err);
 	for (size_t i = 0; !status && i < n; i++) {
-		sorted[i].has_twin = duplicate_of[i] != i;
-		status = add_job(c, &sorted[i], &sweeps[i], options, err);
+		struct candidate one = {&all->jobs[i], all->given[i], duplicate_of[i] != i};
+		status = add_job(c, &one, &sweeps[i], options, err);
 	}
 	free_pooled(sweeps, n);
 	free(duplicate_of);
@@ -392,7 +411,8 @@ static ww_compare *make_compare(size_t n)
 	c->jobs = calloc(n + 1, sizeof *c->jobs);
 	c->cut = calloc(2 * (n + 1), sizeof *c->cut);
 	c->shares = calloc(n + 1, sizeof *c->shares);
-	if (c->jobs && c->cut && c->shares) {
+	c->left_out = calloc(n + 1, sizeof *c->left_out);
+	if (c->jobs && c->cut && c->shares && c->left_out) {
 		c->box = c->cut + n + 1;
 		return c;
 	}
@@ -407,16 +427,16 @@ ww_status ww_compare_create(const struct ww_compare_job *jobs, size_t n, const s
 	ww_status status = check_options(options, err);
 	if (status)
 		return status;
-	struct ww_compare_job *sorted = malloc((n + 1) * sizeof *sorted);
+	struct candidates all = {0};
 	ww_compare *c = make_compare(n);
-	if (!sorted || !c)
+	if (!c)
 		status = ww_fail(err, WW_ERR_NOMEM, "out of memory for %zu jobs", n);
-	if (!status) {
-		memcpy(sorted, jobs, n * sizeof *jobs);
-		qsort(sorted, n, sizeof *sorted, by_name);
-		status = add_jobs(c, sorted, n, options, err);
-	}
-	free(sorted);
+	if (!status)
+		status = sort_jobs(jobs, n, &all, err);
+	if (!status)
+		status = add_jobs(c, &all, options, err);
+	free(all.given);
+	free(all.jobs);
 	if (status) {
 		ww_compare_destroy(c);
 		return status;
@@ -435,12 +455,18 @@ void ww_compare_destroy(ww_compare *c)
 	free(c->jobs);
 	free(c->cut);
 	free(c->shares);
+	free(c->left_out);
 	free(c);
 }
 
 size_t ww_compare_jobs(const ww_compare *c)
 {
 	return c->n;
+}
+
+enum ww_left_out ww_compare_left_out(const ww_compare *c, size_t job)
+{
+	return c->left_out[job];
 }
 
 /* ---- Running --------------------------------------------------------------------------------------------------------- */

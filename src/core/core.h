@@ -11,7 +11,7 @@
 /* ---- compare.c: the policies side by side on measured sweeps -------------------------------------------------------
  *
  * One GPU and weight 1 per job; the currency is draw per GPU. The baseline of a job is its highest cap. Jobs whose
- * sweep is not power limited, too short, or a duplicate of an earlier one are left out.
+ * sweep is not power limited, too short, or a duplicate of one with an earlier name are left out.
  * Every policy but `oracle` sees only the baseline and the caps nearest to the fit depths; every policy is scored on
  * the whole measured curve. Definitions: docs/compare.md.
  */
@@ -71,6 +71,18 @@ void ww_compare_destroy(ww_compare *compare);
 
 /* How many jobs take part. */
 size_t ww_compare_jobs(const ww_compare *compare);
+
+/* Why a job takes no part: the first reason that holds. */
+enum ww_left_out {
+	WW_LEFT_NOT, /* it takes part */
+	WW_LEFT_NOT_POWER_LIMITED,
+	WW_LEFT_TOO_FEW_POINTS,
+	WW_LEFT_DUPLICATE, /* same curve as a job whose name comes earlier */
+	WW_N_LEFT_OUT
+};
+
+/* `job` is an index into the jobs given to ww_compare_create. */
+enum ww_left_out ww_compare_left_out(const ww_compare *compare, size_t job);
 
 /* One cut, 0 <= cut_frac < 1. Deterministic and independent of the order of jobs. */
 ww_status ww_compare_run(ww_compare *compare, double cut_frac, struct ww_compare_row *out, struct ww_error *err)

@@ -8,18 +8,33 @@
 
 #define BUFFER_SIZE (2 * WW_CSV_LINE_MAX)
 
-static bool is_blank(char c)
+/* Bytes of the blank that begins here: space, tab or U+00A0; 0 when it is none. */
+static size_t blank(const char *text)
 {
-	return c == ' ' || c == '\t';
+	if (*text == ' ' || *text == '\t')
+		return 1;
+	return text[0] == '\xC2' && text[1] == '\xA0' ? 2 : 0;
+}
+
+static char *skip_blanks(char *text)
+{
+	for (size_t n; (n = blank(text)) > 0;)
+		text += n;
+	return text;
 }
 
 char *ww_trim(char *text)
 {
-	while (is_blank(*text))
-		text++;
+	text = skip_blanks(text);
 	size_t length = strlen(text);
-	while (length > 0 && is_blank(text[length - 1]))
-		length--;
+	for (;;) {
+		if (length > 0 && blank(text + length - 1) == 1)
+			length--;
+		else if (length > 1 && blank(text + length - 2) == 2)
+			length -= 2;
+		else
+			break;
+	}
 	text[length] = '\0';
 	return text;
 }
@@ -216,8 +231,7 @@ static ww_status take_quoted(struct ww_csv *csv, char **at, struct ww_error *err
 			break;
 		*to++ = *from;
 	}
-	while (is_blank(*from))
-		from++;
+	from = skip_blanks(from);
 	if (*from != '\0' && *from != ',')
 		return ww_csv_fail(csv, err, WW_ERR_INVALID,
 		                   "column %zu: text behind the closing quote; quote the whole cell "
@@ -260,8 +274,7 @@ static ww_status split(struct ww_csv *csv, char *at, struct ww_error *err)
 			return ww_csv_fail(csv, err, WW_ERR_INVALID,
 			                   "more than %d columns; remove columns that are not needed",
 			                   WW_CSV_CELLS_MAX);
-		while (is_blank(*at))
-			at++;
+		at = skip_blanks(at);
 		status = *at == '"' ? take_quoted(csv, &at, err) : take_plain(csv, &at, err);
 		if (status)
 			return status;
@@ -295,7 +308,7 @@ ww_status ww_csv_next(struct ww_csv *csv, enum ww_csv_kind *kind, struct ww_erro
 			*kind = WW_CSV_COMMENT;
 			return WW_OK;
 		}
-		if (line[strspn(line, " \t")] == '\0')
+		if (*skip_blanks(line) == '\0')
 			continue;
 		*kind = WW_CSV_ROW;
 		return split(csv, line, err);

@@ -39,7 +39,7 @@ struct ww_sweep {
  *
  * On success the caller owns *out and ends it with ww_sweep_finish: it has at least one group, each group at least one
  * point, and names are UTF-8 without control characters. On failure *out is untouched:
- *   WW_ERR_INVALID a mistake in the text or the map, WW_ERR_RANGE a number outside its range, WW_ERR_NO_DATA no rows,
+ *   WW_ERR_INVALID a mistake in the text or the map, WW_ERR_RANGE a number outside its range or out of all proportion, WW_ERR_NO_DATA no rows,
  *   WW_ERR_UNSUPPORTED a later version of the format, WW_ERR_NOT_FOUND no such file, WW_ERR_IO, WW_ERR_NOMEM.
  * Memory is bounded by the rows kept, at most 128 KiB are held of the text, and no line beyond 64 KiB is read to its end.
  */
@@ -48,6 +48,9 @@ ww_status ww_sweep_read(const char *path, const char *map, struct ww_sweep *out,
 /* The same from an open stream; `name` stands for the file in messages. */
 ww_status ww_sweep_parse(FILE *in, const char *name, const char *map, struct ww_sweep *out, struct ww_error *err)
 	WW_MUST_CHECK;
+
+/* Reads the text of --map alone: WW_ERR_INVALID where ww_sweep_read would find a mistake in it, whatever the file. */
+ww_status ww_sweep_check_map(const char *map, struct ww_error *err) WW_MUST_CHECK;
 
 /* Frees what the sweep holds; the struct may be reused. NULL and zeroed structs are fine. */
 void ww_sweep_finish(struct ww_sweep *sweep);

@@ -5,6 +5,9 @@
 
 #include "files/files.h"
 
+/* Remedy where the one kind of file was given for the other. */
+#define WW_SWAP "swap the arguments: the sweep is FILE, the cluster file stands behind --cluster"
+
 /* ---- csv.c: rows of cells from a stream, in bounded memory ------------------------------------------------------- */
 
 #define WW_CSV_LINE_MAX 65536 /* bytes of one line */
@@ -34,7 +37,7 @@ ww_status ww_csv_next(struct ww_csv *csv, enum ww_csv_kind *kind, struct ww_erro
 ww_status ww_csv_fail(const struct ww_csv *csv, struct ww_error *err, ww_status code, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* `text` without blanks (space, tab) at its ends; cuts the text in place. */
+/* `text` without blanks (space, tab, U+00A0) at its ends; cuts the text in place. */
 char *ww_trim(char *text);
 
 /* Copies `text` into `to` of `size` > 4 bytes for a message: what does not fit becomes "...", no character is broken. */

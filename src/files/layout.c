@@ -271,18 +271,32 @@ static bool has_unit(const char *name)
 	return false;
 }
 
+/* "throughput=throughput_tps,..." for the columns of the own format that are there. */
+static void write_own_map(const struct ww_layout *layout, char *to, size_t size)
+{
+	size_t used = 0;
+	*to = '\0';
+	for (unsigned r = 0; r < WW_ROLES && used < size; r++)
+		if (find(layout, roles[r].own) != WW_COLUMN_NONE)
+			used += (size_t)snprintf(to + used, size - used, "%s%s=%s", used ? "," : "", roles[r].key,
+			                         roles[r].own);
+}
+
 /* The rest of the own format's columns is telemetry. */
 static ww_status bind_telemetry(struct ww_layout *layout, const struct ww_csv *csv, size_t i, struct ww_error *err)
 {
-	char shown[64];
+	char shown[48], map[240];
 	ww_shorten(shown, sizeof shown, layout->names[i]);
+	write_own_map(layout, map, sizeof map);
 	if (*shown == '\0')
-		return ww_csv_fail(csv, err, WW_ERR_INVALID, "column %zu has no name; name it or remove it", i + 1);
-	if (!has_unit(shown))
 		return ww_csv_fail(csv, err, WW_ERR_INVALID,
-		                   "column '%s' is unknown; remove it, or rename it to end in the unit of "
-		                   "its numbers (" UNITS ")",
-		                   shown);
+		                   "column %zu has no name; name it, remove it, or have it ignored: --map %s", i + 1,
+		                   map);
+	if (!has_unit(layout->names[i]))
+		return ww_csv_fail(csv, err, WW_ERR_INVALID,
+		                   "column '%s' is unknown; rename it to end in the unit of its numbers (" UNITS
+		                   "), remove it, or have it ignored: --map %s",
+		                   shown, map);
 	layout->telemetry[layout->n_telemetry++] = i;
 	return WW_OK;
 }
@@ -311,6 +325,9 @@ static ww_status bind_own(struct ww_layout *layout, const struct ww_csv *csv, st
 
 static ww_status check_separator(const struct ww_layout *layout, const struct ww_csv *csv, struct ww_error *err)
 {
+	if (layout->n_columns == 1 &&
+	    (strcmp(layout->names[0], "rows:") == 0 || strcmp(layout->names[0], "jobs:") == 0))
+		return ww_csv_fail(csv, err, WW_ERR_INVALID, "looks like a cluster file; " WW_SWAP);
 	if (layout->n_columns == 1 && strchr(layout->names[0], ';'))
 		return ww_csv_fail(csv, err, WW_ERR_INVALID,
 		                   "the columns are separated by ';', not ','; export with commas and decimal "
@@ -403,6 +420,12 @@ static ww_status recognise(struct ww_layout *layout, const struct ww_csv *csv, b
 		}
 	}
 	return not_recognised(layout, csv, &like, err);
+}
+
+ww_status ww_sweep_check_map(const char *map, struct ww_error *err)
+{
+	struct spec spec;
+	return read_map(&spec, map, err);
 }
 
 ww_status ww_layout_read(struct ww_layout *layout, const struct ww_csv *csv, const char *map, bool declared,

@@ -9,6 +9,13 @@
 
 #define NAME_MAX_BYTES 512 /* of a group or GPU model */
 #define MARK "wattweir sweep "
+#define CLUSTER_MARK "wattweir cluster "
+/* Bounds of proportion at the highest cap. Deep caps may be exceeded: boards were seen to draw 1.21 of theirs. */
+#define MOST_OF_CAP 1.5
+#define LEAST_OF_CAP 0.01
+/* Neighbouring caps whose throughput differs more while the draw does not are no measurement. */
+#define MOST_JUMP 100
+#define LEAST_FALL 5
 
 /* What is remembered of a group beside its data: where a value was said first, and how the name was put together. */
 struct note {
@@ -16,9 +23,9 @@ struct note {
 	size_t line, gpus_line, model_line;
 };
 
-/* One row as a (group, cap, repetition), to find it again. */
+/* One row as a (group, cap, repetition), to find it again; `point` is its place in the group. */
 struct seen {
-	size_t group, line;
+	size_t group, point, line;
 	double cap_w, rep;
 };
 
@@ -230,10 +237,21 @@ static ww_status read_job(const struct reader *r, struct row *row)
 	return status;
 }
 
+/* True for a row of commas, as spreadsheets write them. */
+static bool is_empty(const struct reader *r)
+{
+	for (size_t i = 0; i < r->csv.n_cells; i++)
+		if (*r->csv.cells[i] != '\0')
+			return false;
+	return true;
+}
+
 static ww_status read_row(const struct reader *r, struct row *row)
 {
 	struct ww_point *p = &row->point;
 	ww_status status;
+	if (is_empty(r))
+		return ww_csv_fail(&r->csv, r->err, WW_ERR_INVALID, "nothing but commas; remove the line");
 	if (r->csv.n_cells != r->layout.n_columns)
 		return ww_csv_fail(&r->csv, r->err, WW_ERR_INVALID,
 		                   "%zu cells, but the header names %zu columns; quote cells that hold "
@@ -382,7 +400,12 @@ static ww_status duplicate(const struct reader *r, const struct row *row, size_t
 
 static ww_status note_cap(struct reader *r, const struct row *row, size_t group)
 {
-	struct cap_key key = {r, {group, r->csv.line, row->point.cap_w, row->rep}};
+	struct cap_key key = {r,
+	                      {.group = group,
+	                       .point = r->sweep.groups[group].n_points,
+	                       .line = r->csv.line,
+	                       .cap_w = row->point.cap_w,
+	                       .rep = row->rep}};
 	uint64_t hash = mix(mix(mix(0, (double)group), row->point.cap_w), row->rep);
 	size_t old = ww_index_find(&r->by_cap, hash, same_cap, &key);
 	if (old != WW_INDEX_NONE)
@@ -390,6 +413,88 @@ static ww_status note_cap(struct reader *r, const struct row *row, size_t group)
 	if (!ww_grow(r->seen, r->n_seen, 1) || !ww_index_add(&r->by_cap, hash, r->n_seen))
 		return no_memory(r);
 	r->seen[r->n_seen++] = key.row;
+	return WW_OK;
+}
+
+/* ---- Proportion ---------------------------------------------------------------------------------------------------- */
+
+static const struct ww_point *point_of(const struct reader *r, const struct seen *row)
+{
+	return &r->sweep.groups[row->group].points[row->point];
+}
+
+/* Groups in their order, caps falling, lines rising. */
+static int by_cap(const void *a, const void *b)
+{
+	const struct seen *p = a, *q = b;
+	if (p->group != q->group)
+		return p->group > q->group ? 1 : -1;
+	if (p->cap_w != q->cap_w)
+		return p->cap_w < q->cap_w ? 1 : -1;
+	return (p->line > q->line) - (p->line < q->line);
+}
+
+/* The draw at the highest cap of a group: the unit is wrong, or it is that of all GPUs together. */
+static ww_status check_draw(struct reader *r, const struct seen *row)
+{
+	const struct ww_point *p = point_of(r, row);
+	double part = p->power_w / p->cap_w;
+	if (part >= LEAST_OF_CAP && part <= MOST_OF_CAP)
+		return WW_OK;
+	r->csv.line = row->line;
+	char column[64];
+	ww_shorten(column, sizeof column, r->layout.names[r->layout.column[WW_ROLE_POWER]]);
+	if (part > MOST_OF_CAP)
+		return ww_csv_fail(&r->csv, r->err, WW_ERR_RANGE,
+		                   "column '%s': %.6g W under a cap of %.6g W; is %s the job's total? it is per GPU: "
+		                   "divide by gpus",
+		                   column, p->power_w, p->cap_w, column);
+	return ww_csv_fail(&r->csv, r->err, WW_ERR_RANGE,
+	                   "column '%s': %.6g W under a cap of %.6g W; kilowatts? write the mean draw per GPU in watts",
+	                   column, p->power_w, p->cap_w);
+}
+
+static double ratio(double a, double b)
+{
+	return a > b ? a / b : b / a;
+}
+
+/* Two rows next to each other in the order of caps. */
+static ww_status check_jump(struct reader *r, const struct seen *a, const struct seen *b)
+{
+	const struct ww_point *p = point_of(r, a), *q = point_of(r, b);
+	char column[64];
+	bool inverse = r->layout.inverse;
+	if (ratio(p->throughput, q->throughput) <= MOST_JUMP || ratio(p->power_w, q->power_w) >= LEAST_FALL)
+		return WW_OK;
+	/* The smaller number as it stands in the file has lost its digits. */
+	bool first = (p->throughput < q->throughput) != inverse;
+	const struct seen *low = first ? a : b, *high = first ? b : a;
+	double less = point_of(r, low)->throughput, more = point_of(r, high)->throughput;
+	r->csv.line = low->line;
+	ww_shorten(column, sizeof column, r->layout.names[r->layout.column[WW_ROLE_THROUGHPUT]]);
+	return ww_csv_fail(&r->csv, r->err, WW_ERR_RANGE,
+	                   "column '%s': %.6g, but %.6g at almost the same power on line %zu; thousands separator "
+	                   "lost? write all digits, with one decimal point at most",
+	                   column, inverse ? 1 / less : less, inverse ? 1 / more : more, high->line);
+}
+
+/* What no single row can tell. Ends the use of by_cap, for `seen` is sorted. */
+static ww_status check_proportion(struct reader *r)
+{
+	double top_w = 0;
+	qsort(r->seen, r->n_seen, sizeof *r->seen, by_cap);
+	for (size_t i = 0; i < r->n_seen; i++) {
+		const struct seen *row = &r->seen[i];
+		bool first = i == 0 || row->group != r->seen[i - 1].group;
+		if (first)
+			top_w = row->cap_w;
+		ww_status status = row->cap_w == top_w ? check_draw(r, row) : WW_OK;
+		if (!status && !first)
+			status = check_jump(r, row - 1, row);
+		if (status)
+			return status;
+	}
 	return WW_OK;
 }
 
@@ -422,6 +527,8 @@ static ww_status add_row(struct reader *r)
 static ww_status read_mark(const struct reader *r, const char *comment, bool *declared)
 {
 	char shown[24];
+	if (strncmp(comment, CLUSTER_MARK, strlen(CLUSTER_MARK)) == 0)
+		return ww_csv_fail(&r->csv, r->err, WW_ERR_INVALID, "looks like a cluster file; " WW_SWAP);
 	if (strncmp(comment, MARK, strlen(MARK)) != 0)
 		return WW_OK;
 	if (strcmp(comment + strlen(MARK), "1") != 0) {
@@ -503,6 +610,8 @@ ww_status ww_sweep_parse(FILE *in, const char *name, const char *map, struct ww_
 		status = read_header(&r, map);
 	if (!status)
 		status = read_rows(&r);
+	if (!status)
+		status = check_proportion(&r);
 	if (!status)
 		status = complete(&r, name);
 	if (status)

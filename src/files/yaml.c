@@ -188,6 +188,8 @@ static ww_status check_mark(const struct ww_yaml *yaml, const char *comment, con
 	char word[16], version[16];
 	if (sscanf(comment, "# wattweir %15[a-z] %15[0-9.]", word, version) != 2 || !is_kind(word))
 		return WW_OK;
+	if (strcmp(word, kind) != 0 && strcmp(word, "sweep") == 0)
+		return ww_yaml_fail(yaml, WW_ERR_INVALID, number, "looks like a sweep, not a %s file; " WW_SWAP, kind);
 	if (strcmp(word, kind) != 0)
 		return ww_yaml_fail(yaml, WW_ERR_INVALID, number,
 		                    "the file calls itself a wattweir %s, not a %s; name another file", word, kind);
@@ -217,6 +219,24 @@ static ww_status check_marks(const struct ww_yaml *yaml, const struct bytes *byt
 	return WW_OK;
 }
 
+/* The first line that is no comment has commas, but nothing that a YAML file of keys begins with. */
+static ww_status check_table(const struct ww_yaml *yaml, const struct bytes *bytes, const char *kind)
+{
+	const char *line = bytes->text, *stop = bytes->text + bytes->length, *end = line;
+	for (size_t number = 1; line < stop; number++, line = end + 1) {
+		end = memchr(line, '\n', (size_t)(stop - line));
+		end = end ? end : stop;
+		if (line == end || strchr("#\r", *line))
+			continue;
+		size_t length = (size_t)(end - line);
+		if (memchr(line, ',', length) && !memchr(line, ':', length) && !strchr("{[- ", *line))
+			return ww_yaml_fail(yaml, WW_ERR_INVALID, number, "looks like a sweep, not a %s file; " WW_SWAP,
+			                    kind);
+		return WW_OK;
+	}
+	return WW_OK;
+}
+
 static ww_status check_bytes(const struct ww_yaml *yaml, struct bytes *bytes, const char *kind)
 {
 	ww_status status = check_start(yaml, bytes);
@@ -231,7 +251,9 @@ static ww_status check_bytes(const struct ww_yaml *yaml, struct bytes *bytes, co
 		status = check_line(yaml, line, (size_t)(end - line), number);
 		line = end + (end < stop);
 	}
-	return status ? status : check_marks(yaml, bytes, kind);
+	if (!status)
+		status = check_marks(yaml, bytes, kind);
+	return status ? status : check_table(yaml, bytes, kind);
 }
 
 /* ---- From events to nodes ---------------------------------------------------------------------------------------- */

@@ -103,19 +103,6 @@ size_t ww_yaml_line(const struct ww_yaml_node *map, const char *key);
 
 /* ---- Names that were meant, perhaps ------------------------------------------------------------------------------ */
 
-#define WW_NEAR_MAX 3
-
-/* Begins with `wanted` set and the rest zero. */
-struct ww_near {
-	const char *wanted;
-	size_t n, n_all;
-	size_t distance[WW_NEAR_MAX];
-	const char *names[WW_NEAR_MAX]; /* the nearest, best first */
-	const char *first[WW_NEAR_MAX]; /* the first of all */
-};
-
-void ww_near_add(struct ww_near *near, const char *name);
-
 /* "did you mean 'a' or 'b'?", or some names where none is near, or "define it under 'WORD'" where there are none. */
 void ww_near_text(const struct ww_near *near, const char *word, char *to, size_t size);
 

@@ -238,56 +238,9 @@ ww_status ww_yaml_read_map(const struct ww_yaml *yaml, const struct ww_yaml_node
 
 /* ---- Names that were meant, perhaps ------------------------------------------------------------------------------ */
 
-#define NEAR_BYTES 64 /* of a name; the rest is not compared */
-
 static size_t least(size_t a, size_t b)
 {
 	return a < b ? a : b;
-}
-
-static char lower(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-/* Letters to add, drop or change; capitals do not count. */
-static size_t distance(const char *a, const char *b)
-{
-	size_t row[NEAR_BYTES + 1], n = strnlen(a, NEAR_BYTES), m = strnlen(b, NEAR_BYTES);
-	for (size_t j = 0; j <= m; j++)
-		row[j] = j;
-	for (size_t i = 1; i <= n; i++) {
-		size_t corner = row[0];
-		row[0] = i;
-		for (size_t j = 1; j <= m; j++) {
-			size_t change = corner + (lower(a[i - 1]) != lower(b[j - 1]));
-			corner = row[j];
-			row[j] = least(change, least(row[j], row[j - 1]) + 1);
-		}
-	}
-	return row[m];
-}
-
-void ww_near_add(struct ww_near *near, const char *name)
-{
-	size_t length = strnlen(near->wanted, NEAR_BYTES), d = distance(near->wanted, name);
-	size_t i = near->n;
-	if (near->n_all < WW_NEAR_MAX)
-		near->first[near->n_all] = name;
-	near->n_all++;
-	if (d > 1 + length / 4 || d >= length)
-		return;
-	while (i > 0 && near->distance[i - 1] > d)
-		i--;
-	if (i == WW_NEAR_MAX)
-		return;
-	near->n = least(near->n + 1, WW_NEAR_MAX);
-	for (size_t k = near->n - 1; k > i; k--) {
-		near->names[k] = near->names[k - 1];
-		near->distance[k] = near->distance[k - 1];
-	}
-	near->names[i] = name;
-	near->distance[i] = d;
 }
 
 static void list_names(const char *const *names, size_t n, const char *last, struct text *to)

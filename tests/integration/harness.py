@@ -75,6 +75,11 @@ def data(name):
     return path
 
 
+def drawn(line, stderr):
+    """True when all that a command said on stderr is that it wrote its plot."""
+    return "--plot" in line and len(stderr.splitlines()) == 1 and ": wrote " in stderr
+
+
 def sweep_text(groups):
     """A sweep in wattweir's format: {group: [(cap, power, throughput), ...]}."""
     rows = ["group,cap_w,rep,power_w,throughput_tps"]
@@ -134,7 +139,9 @@ def plot(text, *args, command="pfi"):
         cwd = os.getcwd()
         os.chdir(folder)
         try:
-            good(command, folder / "sweep.csv", "--plot", folder / "out.svg", *args)
+            result = run(command, folder / "sweep.csv", "--plot", folder / "out.svg", *args)
+            assert result.returncode == 0, result.stderr
+            assert result.stderr == f"wattweir {command}: wrote {folder / 'out.svg'}\n", result.stderr
             left = sorted(path.name for path in folder.iterdir())
             return minidom.parse(str(folder / "out.svg")), left
         finally:

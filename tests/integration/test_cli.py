@@ -7,7 +7,7 @@ import subprocess
 import harness
 from harness import PROGRAM, SAMPLE, SOURCE, Skip, fails, good, run
 
-COMMANDS = ("pfi", "compare")
+COMMANDS = ("pfi", "compare", "plan")
 
 
 def test_version():
@@ -38,6 +38,32 @@ def test_unknown_option():
         fails(2, command, SAMPLE, "--caps", says=f"wattweir {command}: ")
 
 
+def test_unknown_option_names_the_nearest():
+    for args, option in ((["pfi", "--cap2", "3"], "--caps"), (["compare", "--fit-depht", "3"], "--fit-depths"),
+                         (["plan", "--bugdet-w=3"], "--budget-w"), (["--versoin"], "--version")):
+        assert f"nearest: {option};" in fails(2, *args, SAMPLE, says="unknown option"), args
+    for args in (["pfi", "--frobnicate"], ["-x"], ["plan", "-c", "20"]):
+        line = fails(2, *args, SAMPLE, says="--help'")
+        assert "nearest" not in line, line
+    assert good("pfi", SAMPLE, "--cap", "300..", "--js") == good("pfi", SAMPLE, "--caps=300..", "--json")
+    fails(2, "pfi", SAMPLE, "--caps", "--frobnicate", says="--caps: '--frobnicate' is not a range")
+    fails(1, "pfi", "--", "--frobnicate", says="no such file")
+
+
+def test_h_is_help():
+    assert good("-h") == good("--help")
+    for command in COMMANDS:
+        assert good(command, "-h") == good(command, "--help")
+
+
+def test_surplus_words():
+    fails(2, "plan", SAMPLE, "20", says="surplus word '20'; did you mean --cut 20?")
+    fails(2, "plan", SAMPLE, "20%", says="did you mean --cut 20%?")
+    fails(2, "plan", SAMPLE, "examples/cluster.yaml", "--cut=20", says="did you mean --cluster examples/cluster.yaml?")
+    fails(2, "plan", SAMPLE, "20", "--cut=30", says="surplus word '20'")
+    fails(2, "compare", SAMPLE, "20", says="surplus word '20'; did you mean --cut 20?")
+
+
 def test_help():
     for text in (good("--help"), good("help")):
         for command in COMMANDS:
@@ -61,7 +87,9 @@ def test_bad_caps():
 
 
 def test_caps_outside_the_file():
-    fails(1, "pfi", SAMPLE, "--caps", "900..1000", says="caps")
+    fails(1, "pfi", SAMPLE, "--caps", "900..1000", says="from 900 to 1000 W; the caps here are 200 to 700 W")
+    fails(1, "pfi", SAMPLE, "--caps", "900..", says="of 900 W or more; the caps here are 200 to 700 W")
+    fails(1, "pfi", SAMPLE, "--caps", "..50.5", says="from 0 to 50.5 W")
 
 
 def test_open_caps():
@@ -81,6 +109,33 @@ def test_bad_percents():
         fails(2, "compare", SAMPLE, "--cut=30", f"--fit-depths={text}", says="--fit-depths")
 
 
+def test_a_fraction_is_not_taken_for_a_percentage():
+    for text in ("0.2", "30,0.15", "1e-3", " 0.5 "):
+        fails(2, "compare", SAMPLE, f"--cut={text}", says="--cut: ")
+        fails(2, "compare", SAMPLE, "--cut=30", f"--fit-depths={text}", says="--fit-depths: ")
+    assert "--cut: 0.2 means 0.2 %; write 20% or 0.2%" in fails(2, "plan", SAMPLE, "--cut=0.2")
+    assert "\n0.2 " in good("compare", SAMPLE, "--cut=0.2%")
+    good("compare", SAMPLE, "--cut=0,1")
+    fails(2, "plan", SAMPLE, "--cut=10,20", says="'10,20': plan takes one cut; write 20.5 with a point")
+    fails(2, "compare", SAMPLE, "--cut=20%%", says="'20%%' is not a percentage")
+
+
+def test_budget_with_a_unit():
+    plain = good("plan", SAMPLE, "--budget-w=32000")
+    for text in ("32 kW", "32kW", "0.032 MW", "32000 W", "3.2e4"):
+        assert good("plan", SAMPLE, f"--budget-w={text}") == plain, text
+    fails(2, "plan", SAMPLE, "--budget-w=0.5", says="'0.5' is below 1 W")
+    for text in ("32 kg", "32%", "32,000", "kW", "", "32 KW"):
+        fails(2, "plan", SAMPLE, f"--budget-w={text}", says="write watts, like 12000, or a unit: 12 kW, 0.8 MW")
+
+
+def test_a_mistake_in_the_map_is_usage():
+    for command in (["pfi"], ["compare", "--cut=30"], ["plan", "--cut=30"]):
+        fails(2, *command, SAMPLE, "--map=nonsense", says="--map: a part has no '='")
+        fails(2, *command, "nowhere.csv", "--map=cap=a,cap=b", says="--map: key 'cap' is given twice")
+        fails(1, *command, SAMPLE, "--map=throughput=a,power=b,cap=c,group=d", says="no column")
+
+
 def test_good_percents():
     plain = good("compare", SAMPLE, "--cut", "10,30")
     assert plain == good("compare", SAMPLE, "--cut", "10%, 30 %")
@@ -89,7 +144,7 @@ def test_good_percents():
 
 def test_missing_file():
     for command in COMMANDS:
-        fails(1, command, "nowhere.csv", "--cut=30" if command == "compare" else "--json", says="nowhere.csv")
+        fails(1, command, "nowhere.csv", "--json" if command == "pfi" else "--cut=30", says="nowhere.csv")
     fails(1, "pfi", "examples", says="examples")
 
 

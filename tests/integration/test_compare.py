@@ -8,7 +8,8 @@ from harness import (HOSTILE, SAMPLE, SOURCE, Files, accepted, curve, fails, fla
                      sweep_text, texts)
 
 KEYS = ["file", "cut_frac", "n_jobs", "outcome", "equal", "uniform", "linear_pfi", "pfi_proportional", "curve", "oracle",
-        "oracle_box", "recovered_frac", "recovered_box_frac", "shrink"]
+        "oracle_box", "recovered_frac", "recovered_box_frac", "shrink", "baseline_w", "budget_w", "missing_w",
+        "utilisation", "utilisation_over_w"]
 POLICIES = KEYS[4:11]
 CAPS = tuple(range(700, 199, -50))
 
@@ -39,6 +40,12 @@ def test_keys():
         assert all(0 < row[policy] <= 1 for policy in POLICIES) and 0 <= row["shrink"] <= 1
         near(row["budget_w"], (1 - row["cut_frac"]) * row["baseline_w"], 1e-6)
         assert row["missing_w"] == 0
+
+
+def test_the_manual_names_every_key():
+    for page, command, key in (("wattweir-compare.1", ["compare", "--cut=30"], "rows"), ("wattweir-pfi.1", ["pfi"], "groups")):
+        words = set(re.findall(r"\w+", (SOURCE / "docs/man" / page).read_text(encoding="utf-8").split("Prints JSON")[1]))
+        assert set(good_json(*command, SAMPLE)[key][0]) <= words, set(good_json(*command, SAMPLE)[key][0]) - words
 
 
 def test_oracle_is_the_best_and_curve_no_worse_than_equal():
@@ -121,6 +128,38 @@ def test_left_out_jobs_are_named_with_the_reason():
     assert line == ("Left out: 1 not power-limited (flat); 1 too few points (short); 1 same curve as another (twin)."), line
     assert row["n_jobs"] == 3
     assert "Left out" not in "".join(story(two_kinds(), "--cut=30"))
+
+
+def test_of_two_with_one_curve_the_later_name_is_left_out():
+    jobs = {"zebra": two_kinds()["stiff"], "ape": two_kinds()["stiff"], **two_kinds()}
+    del jobs["stiff"]
+    with Files(sweep=sweep_text(jobs)) as folder:
+        text = good("compare", folder / "sweep.csv", "--cut=30")
+    assert "Left out: 1 same curve as another (zebra)." in text, text
+
+
+def test_broken_budgets_are_marked():
+    jobs = {"idle": [(700, 120, 100), (300, 118, 99), (118, 100, 80)], **two_kinds()}
+    with Files(sweep=sweep_text(jobs)) as folder:
+        text = good("compare", folder / "sweep.csv", "--cut=1,5,10")
+        rows = good_json("compare", folder / "sweep.csv", "--cut=1,5,10")["rows"]
+    broken = [row for row in rows if row["utilisation_over_w"] > 0]
+    assert 0 < len(broken) < 3, rows
+    for line, row in zip(text.splitlines()[4:7], rows):
+        mark = "*" if row in broken else ""
+        assert line.split()[6] == f"{100 * row['utilisation']:.1f}{mark}", (line, row)
+    cuts = ", ".join(f"{100 * row['cut_frac']:.4g}" for row in broken)
+    assert f"* By use breaks the budget at {cuts} %: its caps add up to as much as " in text, text
+    assert "*" not in good("compare", SAMPLE, "--cut=30")
+
+
+def test_it_says_which_cut_is_told():
+    with Files(sweep=sweep_text(two_kinds())) as folder:
+        def lead(*args, code=0):
+            return good("compare", folder / "sweep.csv", *args, code=code).splitlines()[-4]
+        assert lead("--cut=10,25,90", code=3) == "In words, the cut nearest to 30 % that is feasible:"
+        assert lead("--cut=80,90", code=3) == "In words, the least cut:"
+        assert "In words" not in good("compare", folder / "sweep.csv", "--cut=10")
 
 
 def test_nothing_to_compare():

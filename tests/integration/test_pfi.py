@@ -184,9 +184,45 @@ def test_plot_that_cannot_be_written():
     need_gnuplot()
     result = run("pfi", SAMPLE, "--plot", "/nonexistent/out.svg")
     assert result.returncode == 1 and len(result.stderr.splitlines()) == 1 and "/nonexistent/out.svg" in result.stderr
-    if os.path.exists("/dev/full"):
-        assert run("pfi", SAMPLE, "--plot", "/dev/full").returncode == 1
-    fails(2, "pfi", SAMPLE, "--plot=", says="--plot")
+    with Files() as folder:
+        if os.path.exists("/dev/full"):
+            (folder / "full.svg").symlink_to("/dev/full")
+            fails(1, "pfi", SAMPLE, "--plot", folder / "full.svg", says="no regular file")
+        (folder / "folder.svg").mkdir()
+        fails(1, "pfi", SAMPLE, "--plot", folder / "folder.svg", says="no regular file")
+
+
+def test_plot_needs_the_name_of_a_picture():
+    for name in ("", "-", ".svg", "curves", "curves.png", SAMPLE, "curves.svg/"):
+        for command in (["pfi"], ["compare", "--cut=30"], ["plan", "--cut=30"]):
+            fails(2, *command, SAMPLE, f"--plot={name}", says="does not end in .svg")
+
+
+def test_plot_never_overwrites_an_input():
+    text = sweep_text({"one": curve(), "two": curve(power=3)})
+    with Files() as folder:
+        (folder / "in.svg").write_text(text, encoding="utf-8")
+        (folder / "link.svg").symlink_to("in.svg")
+        os.link(folder / "in.svg", folder / "hard.SVG")
+        (folder / "cluster.svg").write_text("jobs: [{job: one, gpus: 1}]\n", encoding="utf-8")
+        for name in ("in.svg", "link.svg", "hard.SVG"):
+            for command in (["pfi"], ["pfi", SAMPLE], ["compare", "--cut=30"], ["plan", "--cut=30"]):
+                fails(1, *command, folder / "in.svg", "--plot", folder / name, says="is an input")
+        with open(folder / "in.svg", encoding="utf-8") as stdin:
+            result = harness.subprocess.run([harness.PROGRAM, "pfi", "-", "--plot", folder / "in.svg"], stdin=stdin, text=True,
+                                            capture_output=True, check=False, timeout=60)
+        assert result.returncode == 1 and "is an input" in result.stderr, result
+        fails(1, "plan", folder / "in.svg", "--cut=30", "--cluster", folder / "cluster.svg", "--plot", folder / "cluster.svg",
+              says="is an input")
+        assert (folder / "in.svg").read_text(encoding="utf-8") == text
+
+
+def test_a_time_read_as_throughput_is_asked_about():
+    slower = sweep_text({"steps": [(700, 700, 0.20), (600, 600, 0.21), (500, 500, 0.23), (400, 400, 0.27)]})
+    assert "is this column a time? use throughput=1/COLUMN in --map" in table(slower)
+    once = [(700, 700, 100), (600, 600, 95), (500, 500, 96), (400, 400, 80)]
+    assert "not monotone" in table(sweep_text({"once": once})) and "a time?" not in table(sweep_text({"once": once}))
+    assert "a time?" not in good("pfi", SAMPLE)
 
 
 if __name__ == "__main__":

@@ -426,7 +426,7 @@ def test_row_of_one_job():
 def test_bad_arguments():
     cases = [([], "--cut"), (["--cut=30", "--budget-w=5"], "either"), (["--cut=x"], "--cut"), (["--cut=-1"], "--cut"),
              (["--cut=100"], "--cut"), (["--cut=10,20"], "--cut"), (["--cut=nan"], "--cut"), (["--budget-w=0"], "--budget-w"),
-             (["--budget-w=-3"], "--budget-w"), (["--budget-w=12kW"], "--budget-w"), (["--budget-w=1,000"], "--budget-w"),
+             (["--budget-w=-3"], "--budget-w"), (["--budget-w=12kg"], "--budget-w"), (["--budget-w=1,000"], "--budget-w"),
              (["--cut=30", "--objective=best"], "relative, tokens, log, maxmin"), (["--cut=30", "--account=watts"], "cap, draw"),
              (["--cut=30", "--policy=oracle"], "curve, equal"), (["--cut=30", SAMPLE], "one FILE"),
              (["--cut=30", "--plot="], "--plot"), (["--cut=30", "--explore"], "--explore")]
@@ -446,8 +446,20 @@ def test_missing_and_broken_files():
 
 def test_job_without_a_group():
     with Site([simple("a"), simple("b", "nobody")]) as site:
-        line = fails(1, *site.args, "--cut=30", says="'nobody' is no group of")
-        assert "cluster.csv:4:" in line and "wattweir pfi" in line, line
+        line = fails(1, *site.args, "--cut=30", says="job 'b': no group of ")
+        assert "cluster.csv: line 4: " in line and " has the name 'nobody'; its groups: '" in line, line
+        assert line.endswith("; or write sweep: GROUP"), line
+    with Site([simple("gptj", "gptj")], sweep={"gpt-j": curve(CAPS), **SWEEP}) as site:
+        line = fails(1, *site.args, "--cut=30", says="job 'gptj': no group of ")
+        assert " has this name; nearest: 'gpt-j'; or write sweep: GROUP" in line, line
+
+
+def test_swapped_files():
+    with Files(sweep=sweep_text(SWEEP), cluster=text_of([simple("a")])) as folder:
+        for args in (("cluster.csv", "sweep.csv"), ("cluster.csv", "cluster.csv")):
+            fails(1, "plan", folder / args[0], "--cluster", folder / args[1], "--cut=30", says="looks like a cluster file; swap")
+        fails(1, "plan", folder / "sweep.csv", "--cluster", folder / "sweep.csv", "--cut=30",
+              says="looks like a sweep, not a cluster file; swap")
 
 
 def test_job_without_points_in_the_caps():

@@ -151,7 +151,7 @@ static const struct {
 	{"k W", WW_UNIT_POWER, WW_NUMBER_NOT_A_NUMBER},
 	{"12 k W", WW_UNIT_POWER, WW_NUMBER_NOT_A_NUMBER},
 	{"12 W 3", WW_UNIT_POWER, WW_NUMBER_NOT_A_NUMBER},
-	{"1 000 W", WW_UNIT_POWER, WW_NUMBER_NOT_A_NUMBER},
+	{"1 000 W", WW_UNIT_POWER, WW_NUMBER_SEPARATORS},
 	{"1_000 W", WW_UNIT_POWER, WW_NUMBER_NOT_A_NUMBER},
 	{"0x10", WW_UNIT_WHOLE, WW_NUMBER_NOT_A_NUMBER},
 	{"0o7", WW_UNIT_WHOLE, WW_NUMBER_NOT_A_NUMBER},
@@ -221,8 +221,13 @@ static const struct {
 	{"0x10", WW_NUMBER_NOT_A_NUMBER},
 	{"12 kW", WW_NUMBER_NOT_A_NUMBER},
 	{"30%", WW_NUMBER_NOT_A_NUMBER},
-	{"1 2", WW_NUMBER_NOT_A_NUMBER},
-	{"1.2.3", WW_NUMBER_NOT_A_NUMBER},
+	{"1 2", WW_NUMBER_SEPARATORS},
+	{"1.2.3", WW_NUMBER_SEPARATORS},
+	{"1.210.5", WW_NUMBER_SEPARATORS},
+	{"-1'210", WW_NUMBER_SEPARATORS},
+	{"1.2.3e4", WW_NUMBER_NOT_A_NUMBER},
+	{"..", WW_NUMBER_NOT_A_NUMBER},
+	{"1 234,5", WW_NUMBER_DECIMAL_COMMA},
 	{"--1", WW_NUMBER_NOT_A_NUMBER},
 	{"+-1", WW_NUMBER_NOT_A_NUMBER},
 	{".", WW_NUMBER_NOT_A_NUMBER},
@@ -232,7 +237,7 @@ static const struct {
 	{"1e+", WW_NUMBER_NOT_A_NUMBER},
 	{"1e5.0", WW_NUMBER_NOT_A_NUMBER},
 	{"1_000", WW_NUMBER_NOT_A_NUMBER},
-	{"1'000", WW_NUMBER_NOT_A_NUMBER},
+	{"1'000", WW_NUMBER_SEPARATORS},
 	{"350 W", WW_NUMBER_NOT_A_NUMBER},
 	{"1d3", WW_NUMBER_NOT_A_NUMBER},
 	{"\xE2\x88\x92"
@@ -352,6 +357,26 @@ static void every_double_comes_back(void **state)
 		assert_int_equal(ww_number_read(text, strlen(text), &read), WW_NUMBER_OK);
 		assert_memory_equal(&read, &value, sizeof value);
 	}
+}
+
+static void near_names_are_found(void **state)
+{
+	(void)state;
+	struct ww_near near = {.wanted = "gptj"};
+	const char *names[] = {"llama", "gpt-j2", "gpt-j", "GPTJ2"};
+	for (size_t i = 0; i < 4; i++)
+		ww_near_add(&near, names[i]);
+	assert_int_equal(near.n_all, 4);
+	assert_int_equal(near.n, 3);
+	assert_string_equal(near.names[0], "gpt-j");
+	assert_string_equal(near.names[1], "GPTJ2");
+	assert_string_equal(near.names[2], "gpt-j2");
+	assert_string_equal(near.first[0], "llama");
+	near = (struct ww_near){.wanted = "pif"}; /* neighbours exchanged are one change */
+	ww_near_add(&near, "plan");
+	ww_near_add(&near, "pfi");
+	assert_int_equal(near.n, 1);
+	assert_string_equal(near.names[0], "pfi");
 }
 
 static void every_fault_has_a_text(void **state)
@@ -479,6 +504,7 @@ int main(void)
 		cmocka_unit_test(units_are_strict),
 		cmocka_unit_test(every_double_comes_back),
 		cmocka_unit_test(every_fault_has_a_text),
+		cmocka_unit_test(near_names_are_found),
 		cmocka_unit_test(rng_matches_published_values),
 		cmocka_unit_test(rng_repeats_with_its_seed),
 		cmocka_unit_test(normal_has_fixed_bits),

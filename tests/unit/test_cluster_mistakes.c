@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
+#define SWAP "swap the arguments: the sweep is FILE, the cluster file stands behind --cluster"
+
 struct mistake {
 	const char *name, *text;
 	size_t size;
@@ -59,7 +61,13 @@ static const struct mistake file_mistakes[] = {
 	{"future version below", TEXT("\n# site 3\n# wattweir cluster 1.1\n" SITE JOB), WW_ERR_UNSUPPORTED,
          "line 3: cluster format '1.1' is unknown; this program reads format 1: use a newer one"},
 	{"another kind", TEXT("# wattweir sweep 1\na,b\n"), WW_ERR_INVALID,
-         "line 1: the file calls itself a wattweir sweep, not a cluster; name another file"},
+         "line 1: looks like a sweep, not a cluster file; " SWAP},
+	{"yet another kind", TEXT("# wattweir scenario 1\na: b\n"), WW_ERR_INVALID,
+         "line 1: the file calls itself a wattweir scenario, not a cluster; name another file"},
+	{"a sweep", TEXT("# site: lab\n\ngroup,cap_w,power_w\na: b,300,290\n"), WW_ERR_INVALID,
+         "line 3: looks like a sweep, not a cluster file; " SWAP},
+	{"a sweep with quotes", TEXT("\"group\",\"cap_w\"\na,300\n"), WW_ERR_INVALID,
+         "line 1: looks like a sweep, not a cluster file; " SWAP},
 	{"UTF-16 with mark", TEXT("\xFF\xFEr\x00"), WW_ERR_INVALID,
          "line 1: the file is UTF-16, not UTF-8; save it as UTF-8, or run iconv -f UTF-16 -t UTF-8"},
 	{"UTF-16 BE", TEXT("\x00r\x00o"), WW_ERR_INVALID,

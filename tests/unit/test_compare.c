@@ -496,10 +496,71 @@ static void some_jobs_are_left_out(void **state)
 	all.job[5] = (struct sweep){"none", 0, {at(0, 0, 0)}};
 	ww_compare *c = create(&all, &options);
 	assert_int_equal(ww_compare_jobs(c), 2);
+	const enum ww_left_out why[] = {
+		WW_LEFT_NOT,       WW_LEFT_NOT,           WW_LEFT_NOT_POWER_LIMITED, WW_LEFT_TOO_FEW_POINTS,
+		WW_LEFT_DUPLICATE, WW_LEFT_TOO_FEW_POINTS};
+	for (size_t i = 0; i < 6; i++)
+		assert_int_equal(ww_compare_left_out(c, i), why[i]);
 	ww_compare_destroy(c);
 	struct ww_compare_row a = run(&f, 0.2), b = run(&all, 0.2);
 	assert_memory_equal(a.value, b.value, sizeof a.value);
 	assert_int_equal(b.n_jobs, 2);
+}
+
+/* Of two with one curve the later name is left out, whatever their order. */
+static void the_later_name_is_the_duplicate(void **state)
+{
+	const struct ww_compare_options options = WW_COMPARE_OPTIONS_INIT;
+	struct fleet f = two_by_hand();
+	(void)state;
+	f.n = 3;
+	f.job[2] = f.job[0];
+	snprintf(f.job[0].name, sizeof f.job[0].name, "zebra");
+	snprintf(f.job[2].name, sizeof f.job[2].name, "ape");
+	ww_compare *c = create(&f, &options);
+	assert_int_equal(ww_compare_left_out(c, 0), WW_LEFT_DUPLICATE);
+	assert_int_equal(ww_compare_left_out(c, 1), WW_LEFT_NOT);
+	assert_int_equal(ww_compare_left_out(c, 2), WW_LEFT_NOT);
+	ww_compare_destroy(c);
+}
+
+/* The definition as it stands in core.h, pair by pair, on curves whose differences lie around what is allowed. */
+static bool is_twin(const struct ww_point *a, const struct ww_point *b)
+{
+	for (int i = 0; i < 3; i++)
+		if (fabs(a[i].throughput / a[0].throughput - b[i].throughput / b[0].throughput) > 1e-4 ||
+		    fabs(a[i].power_w / a[0].power_w - b[i].power_w / b[0].power_w) > 1e-3)
+			return false;
+	return true;
+}
+
+static void duplicates_are_those_of_the_definition(void **state)
+{
+	enum { N = 1500 };
+	static struct ww_point points[N][3];
+	struct ww_compare_job jobs[N];
+	size_t found[N], n_twins = 0;
+	struct ww_error err;
+	struct ww_rng rng;
+	(void)state;
+	ww_rng_seed(&rng, 9);
+	for (size_t i = 0; i < N; i++) {
+		for (int k = 0; k < 3; k++) {
+			double loss = 1 - 0.1 * k - (k ? 2e-3 * ww_rng_uniform(&rng) : 0);
+			points[i][k] = at(400 - 100 * k, 300 - 50 * k - 0.5 * ww_rng_uniform(&rng), 100 * loss);
+		}
+		jobs[i] = (struct ww_compare_job){"job", points[i], 3};
+	}
+	assert_int_equal(ww_find_duplicates(jobs, N, found, &err), WW_OK);
+	for (size_t i = 0; i < N; i++) {
+		size_t expected = i;
+		for (size_t k = 0; k < i && expected == i; k++)
+			if (found[k] == k && is_twin(points[i], points[k]))
+				expected = k;
+		assert_int_equal(found[i], expected);
+		n_twins += expected != i;
+	}
+	assert_true(n_twins > 100 && n_twins < N - 100);
 }
 
 static void without_jobs_there_is_no_row(void **state)
@@ -624,6 +685,8 @@ int main(void)
 		cmocka_unit_test(a_small_gap_is_not_shared),
 		cmocka_unit_test(the_box_is_what_was_seen),
 		cmocka_unit_test(some_jobs_are_left_out),
+		cmocka_unit_test(the_later_name_is_the_duplicate),
+		cmocka_unit_test(duplicates_are_those_of_the_definition),
 		cmocka_unit_test(without_jobs_there_is_no_row),
 		cmocka_unit_test(the_order_of_jobs_is_irrelevant),
 		cmocka_unit_test(shrink_falls_with_assumed_noise),

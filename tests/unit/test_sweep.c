@@ -197,6 +197,11 @@ static void harmless_differences_are_read(void **state)
 		{"CRLF without the last LF", "group,cap_w,power_w,throughput_tps\r\na,300,290,10\r", "a"},
 		{"byte order mark", "\xEF\xBB\xBF" OWN ROW, "a"},
 		{"mark and comment", "\xEF\xBB\xBF# wattweir sweep 1\n" OWN ROW, "a"},
+		{"hard blanks",
+	         " group\xC2\xA0,cap_w,power_w,\xC2\xA0throughput_tps\xC2\xA0 \n\xC2\xA0\"a\"\xC2\xA0,300,\xC2\xA0 "
+	         "290,10\xC2\xA0\n"
+	         "\xC2\xA0\n",
+	         "a"},
 		{"blanks", " group ,cap_w\t,  power_w,throughput_tps  \n\ta  , 300,290 ,\t10\n", "a"},
 		{"quotes", "\"group\",\"cap_w\", \"power_w\" ,throughput_tps\n \"a\" ,\"300\",290,\"10\"\n", "a"},
 		{"comma in quotes", OWN "\"a,b\",300,290,10\n", "a,b"},

@@ -169,7 +169,8 @@ static const struct mistake column_mistakes[] = {
          TEXT("group,cap_w,power_w,throughput_tps,clock\n"),
          NULL,
          WW_ERR_INVALID,
-         {"line 1:", "column 'clock' is unknown", "_mhz", "remove it, or rename it"}},
+         {"line 1:", "column 'clock' is unknown; rename it to end in the unit", "_mhz",
+          "ignored: --map group=group,cap=cap_w,power=power_w,throughput=throughput_tps"}},
 	{"only a unit",
          TEXT("group,cap_w,power_w,throughput_tps,_w\n"),
          NULL,
@@ -179,7 +180,22 @@ static const struct mistake column_mistakes[] = {
          TEXT("group,cap_w,power_w,throughput_tps,\n"),
          NULL,
          WW_ERR_INVALID,
-         {"line 1:", "column 5 has no name", "remove it"}},
+         {"line 1:", "column 5 has no name", "remove it", "ignored: --map group=group,cap=cap_w,power"}},
+	{"no name beside repetitions",
+         TEXT("," REP),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 1:", "column 1 has no name", "throughput=throughput_tps,rep=rep"}},
+	{"a cluster file",
+         TEXT("rows:\n  - name: room\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 1:", "looks like a cluster file", "swap the arguments", "--cluster"}},
+	{"a cluster file's mark",
+         TEXT("# wattweir cluster 1\njobs: [{job: a, gpus: 1}]\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 1:", "looks like a cluster file", "swap the arguments"}},
 };
 
 static const struct mistake cell_mistakes[] = {
@@ -210,7 +226,11 @@ static const struct mistake cell_mistakes[] = {
          NULL,
          WW_ERR_INVALID,
          {"line 2:", "'group' is empty", "name the job"}},
-	{"row of commas", TEXT(OWN ROW ",,,\n"), NULL, WW_ERR_INVALID, {"line 3:", "'group' is empty"}},
+	{"row of commas",
+         TEXT(OWN ROW ",,,\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 3:", "nothing but commas", "remove the line"}},
 	{"negative power",
          TEXT(OWN "a,300,-290,10\n"),
          NULL,
@@ -281,8 +301,67 @@ static const struct mistake cell_mistakes[] = {
          NULL,
          WW_ERR_RANGE,
          {"line 2:", "'rep'", "whole number", "1, 2, 3"}},
+	{"two points",
+         TEXT(OWN "a,300,290,1.210.5\n"),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 2:", "'throughput_tps'", "'1.210.5' has separators between its digits", "one decimal point"}},
+	{"thousands apart", TEXT(OWN "a,300,290,1 210\n"), NULL, WW_ERR_INVALID, {"line 2:", "'1 210' has separators"}},
 	{"no repetition", TEXT(REP "a,300,,290,10\n"), NULL, WW_ERR_INVALID, {"line 2:", "'rep' is empty"}},
 };
+
+static const struct mistake proportion_mistakes[] = {
+	{"power of eight GPUs",
+         TEXT(OWN "b,300,290,10\na,100,121,5\na,300,2320,10\n"),
+         NULL,
+         WW_ERR_RANGE,
+         {"line 4:", "column 'power_w': 2320 W under a cap of 300 W", "the job's total? it is per GPU",
+          "divide by gpus"}},
+	{"power of two GPUs", TEXT(OWN "a,300,450.1,10\n"), NULL, WW_ERR_RANGE, {"line 2:", "divide by gpus"}},
+	{"second repetition", TEXT(REP "a,300,1,290,9\na,300,2,580,9\n"), NULL, WW_ERR_RANGE, {"line 3:", "gpus"}},
+	{"kilowatts",
+         TEXT(FOREIGN "m,x,300,0.29,5\n"),
+         MAP,
+         WW_ERR_RANGE,
+         {"line 2:", "column 'draw': 0.29 W under a cap of 300 W", "kilowatts? write", "in watts"}},
+	{"thousands separator lost",
+         TEXT(OWN "a,300,290,1.210\na,100,99,600\na,200,199,998\n"),
+         NULL,
+         WW_ERR_RANGE,
+         {"line 2:", "'throughput_tps': 1.21, but 998", "on line 4", "thousands separator lost?"}},
+	{"separator lost in a time",
+         TEXT(FOREIGN "m,x,300,290,998\nm,x,200,199,1.210\n"),
+         MAP,
+         WW_ERR_RANGE,
+         {"line 3:", "'secs': 1.21, but 998", "on line 2", "thousands separator lost?"}},
+};
+
+/* Deep caps that the board exceeds, an idle draw at the highest cap, and jumps that the power explains. */
+static void odd_but_possible_rows_are_read(void **state)
+{
+	static const char *const texts[] = {
+		OWN "a,300,450,10\na,100,240,9\n",    OWN "a,300,3,10\n",
+		OWN "a,300,290,1000\na,200,199,10\n", OWN "a,300,290,1000\na,200,58,9\n",
+		OWN "b,300,290,1000\na,300,290,1\n",
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+		struct ww_sweep sweep;
+		struct ww_error err = {WW_OK, ""};
+		if (parse(texts[i], strlen(texts[i]), NULL, &sweep, &err) != WW_OK)
+			fail_msg("text %zu: %s", i, err.text);
+		ww_sweep_finish(&sweep);
+	}
+}
+
+static void a_map_is_checked_alone(void **state)
+{
+	struct ww_error err = {WW_OK, ""};
+	(void)state;
+	assert_int_equal(ww_sweep_check_map(MAP, &err), WW_OK);
+	assert_int_equal(ww_sweep_check_map("cap=limit", &err), WW_ERR_INVALID);
+	assert_non_null(strstr(err.text, "--map: key 'group' is missing"));
+}
 
 static const struct mistake optional_mistakes[] = {
 	{"negative power error",
@@ -436,6 +515,11 @@ static void optional_mistakes_are_named(void **state)
 	CHECK_ALL(optional_mistakes);
 }
 
+static void proportion_mistakes_are_named(void **state)
+{
+	CHECK_ALL(proportion_mistakes);
+}
+
 static void map_mistakes_are_named(void **state)
 {
 	CHECK_ALL(map_mistakes);
@@ -519,11 +603,13 @@ static void hostile_maps_stay_one_line(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(file_mistakes_are_named),  cmocka_unit_test(column_mistakes_are_named),
-		cmocka_unit_test(cell_mistakes_are_named),  cmocka_unit_test(optional_mistakes_are_named),
-		cmocka_unit_test(map_mistakes_are_named),   cmocka_unit_test(long_cells_are_shortened),
-		cmocka_unit_test(long_names_are_refused),   cmocka_unit_test(long_models_are_refused),
-		cmocka_unit_test(long_lines_are_explained), cmocka_unit_test(hostile_maps_stay_one_line),
+		cmocka_unit_test(file_mistakes_are_named),       cmocka_unit_test(column_mistakes_are_named),
+		cmocka_unit_test(cell_mistakes_are_named),       cmocka_unit_test(optional_mistakes_are_named),
+		cmocka_unit_test(map_mistakes_are_named),        cmocka_unit_test(long_cells_are_shortened),
+		cmocka_unit_test(long_names_are_refused),        cmocka_unit_test(long_models_are_refused),
+		cmocka_unit_test(proportion_mistakes_are_named), cmocka_unit_test(odd_but_possible_rows_are_read),
+		cmocka_unit_test(a_map_is_checked_alone),        cmocka_unit_test(long_lines_are_explained),
+		cmocka_unit_test(hostile_maps_stay_one_line),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
