@@ -12,8 +12,8 @@
  *     s_j l'_j(d) + (1 - s_j) ybar (b_j / gain_j) d / e_j
  *
  * with e_j its equal cut, b_j its baseline power, y_j = gain_j l'_j(e_j) / b_j its marginal per watt there, v_j the
- * variance of y_j, ybar the mean of y and the trust s_j = var y / (var y + v_j). Blending curves, not cuts, keeps every
- * row and one price per row.
+ * variance of y_j, ybar the mean of y and the trust s_j = t / (t + v_j), t the spread of y that is no error. Blending
+ * curves, not cuts, keeps every row and one price per row.
  */
 #include "core/allocate_internal.h"
 
@@ -22,7 +22,9 @@
 #include <string.h>
 
 #define N_TIERS 4
-#define ROUNDING 1e-12 /* of a row's size */
+#define MOST_SLOPE 1e12 /* of a curve that makes sense */
+#define MOST_CUT 1e3    /* of its last knot */
+#define ROUNDING 1e-12  /* of a row's size */
 
 const char *ww_outcome_name(enum ww_outcome outcome)
 {
@@ -73,20 +75,36 @@ void ww_alloc_destroy(ww_alloc *a)
 
 /* ---- Checking a problem ------------------------------------------------------------------------------------------- */
 
+/* So far from the ends of a double that no product or ratio of a few such numbers leaves it. */
+static bool is_sound(double v)
+{
+	return v >= 1e-30 && v <= 1e30;
+}
+
 static ww_status check_curve(const struct ww_alloc_job *j, struct ww_error *err)
 {
 	unsigned long long id = j->id;
 	const struct ww_curve *c = j->curve;
-	if (!c || c->n < 2 || c->n > WW_MAX_KNOTS || !(c->p0_w > 0) || !isfinite(c->p0_w) || !(c->t0_tps > 0))
+	if (!c || c->n < 2 || c->n > WW_MAX_KNOTS || !is_sound(c->p0_w) || !is_sound(c->t0_tps))
 		return ww_fail(err, WW_ERR_RANGE, "job %llu: has no curve", id);
+	if (!(c->max_cut_frac >= 0 && c->max_cut_frac <= 1))
+		return ww_fail(err, WW_ERR_RANGE, "job %llu: max_cut_frac of its curve is %g, must be in 0..1", id,
+		               c->max_cut_frac);
+	if (!(c->var_a >= 0 && c->var_b >= 0 && isfinite(c->var_a) && isfinite(c->var_b) && isfinite(c->cov_ab)))
+		return ww_fail(err, WW_ERR_RANGE, "job %llu: variances of its curve must be known, 0 or more", id);
 	if (!(c->k[0].cut_frac == 0 && c->k[0].loss_frac == 0 && c->k[0].slope >= 0))
 		return ww_fail(err, WW_ERR_RANGE, "job %llu: its curve must start at cut 0, loss 0, slope 0 or more",
 		               id);
 	for (uint32_t i = 1; i < c->n; i++) {
 		const struct ww_knot *p = &c->k[i - 1], *q = &c->k[i];
-		if (!(q->cut_frac > p->cut_frac && q->slope > p->slope && isfinite(q->slope)))
+		double loss = p->loss_frac + (q->cut_frac - p->cut_frac) * (p->slope + q->slope) / 2;
+		if (!(q->cut_frac > p->cut_frac && q->slope > p->slope && q->slope <= MOST_SLOPE &&
+		      q->cut_frac <= MOST_CUT))
 			return ww_fail(err, WW_ERR_RANGE,
 			               "job %llu: cut and slope of its curve must rise from knot to knot", id);
+		if (!(fabs(q->loss_frac - loss) <= 1e-6 * (1 + loss)))
+			return ww_fail(err, WW_ERR_INVALID,
+			               "job %llu: losses of its curve do not follow from its slopes", id);
 	}
 	return WW_OK;
 }
@@ -98,7 +116,7 @@ static ww_status check_job(const struct ww_alloc_job *j, size_t n_rows, struct w
 		return ww_fail(err, WW_ERR_RANGE, "job %llu: gpus is 0, must be at least 1", id);
 	if (j->tier < 0 || j->tier >= N_TIERS)
 		return ww_fail(err, WW_ERR_RANGE, "job %llu: tier is %d, must be 0..3", id, j->tier);
-	if (!(isfinite(j->weight) && j->weight > 0))
+	if (!is_sound(j->weight))
 		return ww_fail(err, WW_ERR_RANGE, "job %llu: weight is %g, must be above 0", id, j->weight);
 	if (!(j->floor_frac >= 0 && j->floor_frac <= 1))
 		return ww_fail(err, WW_ERR_RANGE, "job %llu: floor_frac is %g, must be in 0..1", id, j->floor_frac);
@@ -109,7 +127,7 @@ static ww_status check_job(const struct ww_alloc_job *j, size_t n_rows, struct w
 	for (uint32_t i = 0; i < j->n_rows; i++) {
 		if (!j->rows || j->rows[i].row >= n_rows)
 			return ww_fail(err, WW_ERR_RANGE, "job %llu: is placed on a row that does not exist", id);
-		if (!(isfinite(j->rows[i].gpus) && j->rows[i].gpus > 0))
+		if (!is_sound(j->rows[i].gpus))
 			return ww_fail(err, WW_ERR_RANGE, "job %llu: its gpus on a row must be above 0", id);
 		for (uint32_t k = 0; k < i; k++)
 			if (j->rows[k].row == j->rows[i].row)
@@ -195,7 +213,7 @@ static size_t larger(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
-/* Room for a larger problem; the allocator is unchanged when memory runs out. Old prices are forgotten. */
+/* Room for a larger problem; the allocator is unchanged when memory runs out. */
 static ww_status grow(ww_alloc *a, const struct alloc_room *need, struct ww_error *err)
 {
 	struct alloc_room had = a->room;
@@ -209,6 +227,11 @@ static ww_status grow(ww_alloc *a, const struct alloc_room *need, struct ww_erro
 	}
 	name_arrays(&b);
 	memcpy(b.places, a->places, a->n * sizeof *b.places);
+	if (a->last_rows)
+		memcpy(b.price, a->price, a->last_rows * sizeof *b.price);
+	b.last_rows = a->last_rows;
+	b.unit = a->unit;
+	b.objective = a->objective;
 	release(a);
 	*a = b;
 	return WW_OK;
@@ -288,9 +311,12 @@ static int by_size(const void *a, const void *b, void *context)
 /* Counts the objective in its largest gain, so that neither weights nor units of tokens matter to the arithmetic. */
 static void scale_gains(ww_alloc *a)
 {
+	double old = a->unit;
 	a->unit = 0;
 	for (size_t i = 0; i < a->n; i++)
 		a->unit = fmax(a->unit, a->jobs[i].gain);
+	for (size_t r = 0; r < a->last_rows && a->unit > 0; r++)
+		a->price[r] *= old / a->unit;
 	for (size_t i = 0; i < a->n; i++)
 		a->jobs[i].gain /= a->unit;
 }
@@ -382,7 +408,8 @@ static void relax_floors(ww_alloc *a)
 		row->result = (struct ww_alloc_row_result){0};
 		row->result.missing_w = clear_rounding(row->need_w - at_floor[r], row);
 		row->result.over_w = clear_rounding(row->need_w - at_lowest[r], row);
-		row->need_w -= row->result.over_w;
+		if (row->result.over_w > 0)
+			row->need_w = at_lowest[r];
 		if (row->result.missing_w > 0)
 			a->summary.outcome = WW_OUTCOME_INFEASIBLE;
 	}
@@ -461,11 +488,13 @@ static void set_bounds(ww_alloc *a, bool explore)
 	double deepest = 0;
 	for (size_t i = 0; i < a->n; i++) {
 		struct alloc_job *j = &a->jobs[i];
-		j->box = explore ? j->reach : fmin(j->reach, fmax(j->measured, j->equal));
-		j->hi = fmax(j->box, j->equal);
+		double deepest_useful =
+			fmin(j->reach, ww_curve_cut_at_loss(&j->curve, 1)); /* no loss beyond all there is */
+		j->box = fmax(j->equal, explore ? deepest_useful : fmin(deepest_useful, j->measured));
 		j->cut = j->equal;
 		j->least = j->lo;
 		j->reach_kept = fmax(0, 1 - ww_curve_loss(&j->curve, j->reach));
+		j->hi = j->box;
 		deepest = fmax(deepest, j->equal);
 	}
 	if (deepest == 0 && a->summary.outcome == WW_OUTCOME_OPTIMAL)
@@ -479,26 +508,57 @@ static double per_watt(const struct alloc_job *j)
 	return j->gain / j->baseline_w;
 }
 
-/* Mean and variance over jobs of the marginal at the equal cut; jobs that no cut touches take no part. */
-static void marginal_spread(const ww_alloc *a, double *mean, double *variance)
+/* Objective per unit of loss and watt at the equal cut. */
+static double unit_at_equal(const ww_alloc *a, const struct alloc_job *j)
 {
-	double n = 0, square = 0;
-	*mean = 0;
+	double kept = a->objective == WW_OBJECTIVE_LOG ? fmax(1e-3, 1 - ww_curve_loss(&j->curve, j->equal)) : 1;
+	return per_watt(j) / kept;
+}
+
+/* Over the jobs that a cut touches, of the marginal per watt at the equal cut. */
+struct spread {
+	double n, mean, variance, error; /* error: mean variance of one marginal by the curves' own uncertainty */
+};
+
+static double marginal_error(const ww_alloc *a, const struct alloc_job *j)
+{
+	double unit = unit_at_equal(a, j);
+	return unit * unit * ww_curve_slope_var(&j->curve, j->equal);
+}
+
+static struct spread marginal_spread(const ww_alloc *a)
+{
+	struct spread s = {0};
 	for (size_t i = 0; i < a->n; i++) {
 		const struct alloc_job *j = &a->jobs[i];
 		if (j->equal <= 0)
 			continue;
-		double y = per_watt(j) * ww_curve_slope(&j->curve, j->equal), off = y - *mean;
-		*mean += off / ++n;
-		square += off * (y - *mean);
+		double y = unit_at_equal(a, j) * ww_curve_slope(&j->curve, j->equal), off = y - s.mean;
+		s.mean += off / ++s.n;
+		s.variance += off * (y - s.mean);
+		s.error += marginal_error(a, j);
 	}
-	*variance = n > 0 ? square / n : 0;
+	if (s.n > 0) {
+		s.variance /= s.n;
+		s.error /= s.n;
+	}
+	return s;
 }
 
-static void blend(struct alloc_job *j, double mean)
+/* The slope per cut of the curve whose optimum is the equal cut: its marginal per watt there is the mean of all. */
+static double pull_to_equal(const ww_alloc *a, const struct alloc_job *j, double mean)
+{
+	double slope = mean / per_watt(j);
+	if (a->objective == WW_OBJECTIVE_LOG)
+		slope /=
+			1 + slope * j->equal / 2; /* the marginal of -log(1 - loss), with the loss of the pull itself */
+	return slope / j->equal;
+}
+
+static void blend(const ww_alloc *a, struct alloc_job *j, double mean)
 {
 	struct pieces *p = &j->pieces;
-	double s = j->trust, pull = j->equal > 0 ? (1 - s) * mean / per_watt(j) / j->equal : 0;
+	double s = j->trust, pull = s < 1 ? (1 - s) * pull_to_equal(a, j, mean) : 0;
 	p->n = j->curve.n;
 	for (uint32_t i = 0; i < p->n; i++) {
 		double cut = j->curve.k[i].cut_frac;
@@ -508,19 +568,25 @@ static void blend(struct alloc_job *j, double mean)
 	}
 }
 
+/*
+ * Trust = signal / (signal + error). The spread of the marginals holds their errors too; over many jobs errors even out,
+ * so the more jobs, the more of the spread is taken for signal.
+ */
 static void set_trust(ww_alloc *a)
 {
-	double mean, variance, trusted = 0, watts = 0;
-	marginal_spread(a, &mean, &variance);
+	struct spread s = marginal_spread(a);
+	double share = fmax(0.05, (s.n - 2) / (s.n + 2)), trusted = 0, watts = 0;
+	double signal = fmax(s.variance - s.error, share * s.variance);
 	for (size_t i = 0; i < a->n; i++) {
 		struct alloc_job *j = &a->jobs[i];
-		double unit = per_watt(j), error = unit * unit * ww_curve_slope_var(&j->curve, j->equal);
-		j->trust = variance + error > 0 ? variance / (variance + error) : 1;
-		if (j->equal <= 0 || mean <= 0)
+		bool touched = j->equal > 0 && s.mean > 0;
+		double error = touched ? marginal_error(a, j) : 0;
+		j->trust = signal + error > 0 ? signal / (signal + error) : 1;
+		if (!touched)
 			j->trust = 1;
-		blend(j, mean);
-		trusted += j->trust * j->baseline_w;
-		watts += j->baseline_w;
+		blend(a, j, s.mean);
+		trusted += touched ? j->trust * j->baseline_w : 0;
+		watts += touched ? j->baseline_w : 0;
 	}
 	a->summary.shrink = watts > 0 ? trusted / watts : 1;
 }

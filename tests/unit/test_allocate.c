@@ -220,7 +220,13 @@ static void check_shares(const struct fleet *f, const struct answer *a)
 			continue;
 		assert_true(s->floor_frac >= j->floor_frac - 1e-9 * (1 + ww_curve_slope(j->curve, reach)));
 		assert_true(s->cut_frac <= reach + 1e-9);
-		assert_near(s->box_cut_frac, fmin(reach, fmax(f->curve[i].max_cut_frac, s->equal_cut_frac)), 1e-9);
+		double box = fmin(reach, fmax(f->curve[i].max_cut_frac, s->equal_cut_frac));
+		assert_true(s->box_cut_frac <= box + 1e-9);
+		if (ww_curve_loss(j->curve, box) <= 1)
+			assert_near(s->box_cut_frac, box, 1e-9);
+		else
+			assert_true(s->box_cut_frac <= s->equal_cut_frac ||
+			            ww_curve_loss(j->curve, s->box_cut_frac) <= 1 + 1e-9);
 	}
 }
 
@@ -562,6 +568,64 @@ static void odd_curves_are_divided_too(void **state)
 	}
 }
 
+/* With no trust in any curve every objective that can stays at the equal cut, also with jobs of very different size. */
+static void without_trust_all_stay_at_the_equal_cut(void **state)
+{
+	static const uint32_t gpus[] = {64, 1, 8};
+	(void)state;
+	for (int objective = WW_OBJECTIVE_RELATIVE; objective <= WW_OBJECTIVE_LOG; objective++) {
+		struct fleet f = {0};
+		for (size_t i = 0; i < 3; i++) {
+			struct ww_curve c = quadratic(100, 0.1, 1 + (double)i, 0.9);
+			c.var_a = 1e9;
+			add(&f, c);
+			f.job[i].gpus = gpus[i];
+		}
+		f.budget_w = 0.7 * baseline_w(&f);
+		struct ww_alloc_problem p = {.jobs = f.job,
+		                             .n_jobs = f.n,
+		                             .budget_w = f.budget_w,
+		                             .objective = (enum ww_objective)objective};
+		ww_alloc *alloc = create();
+		assert_int_equal(ww_alloc_set(alloc, &p, NULL), WW_OK);
+		ww_alloc_run(alloc, 200);
+		for (size_t i = 0; i < 3; i++)
+			assert_near(ww_alloc_shares(alloc)[i].cut_frac, 0.3, 1e-4);
+		ww_alloc_destroy(alloc);
+	}
+}
+
+/* However deep in the red a budget is, every job goes to its lowest power. */
+static void an_absurd_budget_cuts_all(void **state)
+{
+	(void)state;
+	for (double budget_w = -1; budget_w > -1e25; budget_w *= 1e3) {
+		struct fleet f = {0};
+		add(&f, quadratic(100, 0, 1, 0.9));
+		add(&f, quadratic(100, 0, 3, 0.9));
+		f.job[0].min_w = f.job[1].min_w = 20;
+		f.budget_w = budget_w;
+		struct answer a = solve(&f);
+		assert_int_equal(a.summary.outcome, WW_OUTCOME_INFEASIBLE);
+		assert_near(a.share[0].cut_frac, 0.8, 1e-12);
+		assert_near(a.share[1].cut_frac, 0.8, 1e-12);
+	}
+}
+
+/* A division never drives a job to a loss of more than all, where an equal cut would not. */
+static void no_job_is_driven_beyond_standstill(void **state)
+{
+	struct fleet f = {0};
+	(void)state;
+	add(&f, quadratic(100, 0.5, 8, 0.9));
+	add(&f, quadratic(100, 0, 0.5, 0.9));
+	f.job[0].weight = 1e-3;
+	f.budget_w = 160;
+	struct answer a = solve(&f);
+	assert_true(ww_curve_loss(&f.curve[0], a.share[0].cut_frac) <= 1 + 1e-9);
+	assert_true(a.share[0].cut_frac > a.share[0].equal_cut_frac);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -585,6 +649,9 @@ int main(void)
 		cmocka_unit_test(trust_falls_with_variance),
 		cmocka_unit_test(only_the_uncertain_job_is_held_back),
 		cmocka_unit_test(odd_curves_are_divided_too),
+		cmocka_unit_test(without_trust_all_stay_at_the_equal_cut),
+		cmocka_unit_test(an_absurd_budget_cuts_all),
+		cmocka_unit_test(no_job_is_driven_beyond_standstill),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

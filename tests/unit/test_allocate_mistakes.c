@@ -75,28 +75,52 @@ static void bad_jobs_are_refused(void **state)
 	assert_refused(&f, WW_ERR_INVALID, "77");
 }
 
+/* One number of a sound curve made bad. */
+struct spoiled {
+	size_t at; /* offset of a double in struct ww_curve */
+	double value;
+	ww_status expected;
+};
+
+#define KNOT(i, field) (offsetof(struct ww_curve, k) + (i) * sizeof(struct ww_knot) + offsetof(struct ww_knot, field))
+
 static void bad_curves_are_refused(void **state)
 {
+	static const struct spoiled bad[] = {
+		{KNOT(0, slope), -0.1, WW_ERR_RANGE},
+		{KNOT(0, cut_frac), 0.1, WW_ERR_RANGE},
+		{KNOT(0, loss_frac), 0.1, WW_ERR_RANGE},
+		{KNOT(1, cut_frac), 0, WW_ERR_RANGE},
+		{KNOT(1, cut_frac), INFINITY, WW_ERR_RANGE},
+		{KNOT(1, slope), NAN, WW_ERR_RANGE},
+		{KNOT(1, slope), 0, WW_ERR_RANGE},
+		{KNOT(1, slope), 1e300, WW_ERR_RANGE},
+		{KNOT(1, loss_frac), NAN, WW_ERR_INVALID},
+		{KNOT(1, loss_frac), -5, WW_ERR_INVALID},
+		{offsetof(struct ww_curve, p0_w), 0, WW_ERR_RANGE},
+		{offsetof(struct ww_curve, p0_w), 5e-324, WW_ERR_RANGE},
+		{offsetof(struct ww_curve, p0_w), 1e300, WW_ERR_RANGE},
+		{offsetof(struct ww_curve, t0_tps), INFINITY, WW_ERR_RANGE},
+		{offsetof(struct ww_curve, t0_tps), NAN, WW_ERR_RANGE},
+		{offsetof(struct ww_curve, max_cut_frac), NAN, WW_ERR_RANGE},
+		{offsetof(struct ww_curve, max_cut_frac), -3, WW_ERR_RANGE},
+		{offsetof(struct ww_curve, var_a), NAN, WW_ERR_RANGE},
+		{offsetof(struct ww_curve, var_a), -1, WW_ERR_RANGE},
+		{offsetof(struct ww_curve, var_b), INFINITY, WW_ERR_RANGE},
+		{offsetof(struct ww_curve, cov_ab), NAN, WW_ERR_RANGE},
+	};
 	struct fleet f;
 	(void)state;
 	two(&f);
 	const struct ww_curve good = f.curve[1];
-	for (int i = 0; i < 7; i++) {
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		f.curve[1] = good;
-		if (i == 0)
-			f.curve[1].n = 1;
-		else if (i == 1)
-			f.curve[1].n = WW_MAX_KNOTS + 1;
-		else if (i == 2)
-			f.curve[1].k[1].slope = f.curve[1].k[0].slope;
-		else if (i == 3)
-			f.curve[1].k[1].cut_frac = 0;
-		else if (i == 4)
-			f.curve[1].k[1].slope = NAN;
-		else if (i == 5)
-			f.curve[1].p0_w = 0;
-		else
-			f.curve[1].k[0].slope = -0.1;
+		memcpy((char *)&f.curve[1] + bad[i].at, &bad[i].value, sizeof(double));
+		assert_refused(&f, bad[i].expected, "77");
+	}
+	for (uint32_t n = 0; n <= WW_MAX_KNOTS + 1; n += n ? WW_MAX_KNOTS : 1) {
+		f.curve[1] = good;
+		f.curve[1].n = n;
 		assert_refused(&f, WW_ERR_RANGE, "77");
 	}
 }
