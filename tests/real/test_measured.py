@@ -114,6 +114,20 @@ def test_recovered_share():
     assert statistics.mean(cells) >= 0.5, cells
 
 
+def test_figures_in_the_documentation():
+    text = (harness.SOURCE / "docs/compare.md").read_text(encoding="utf-8")
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith(("| A40 | ", "| V100 | "))]
+    told = {(cells[0], int(cells[1].split()[0])): list(map(float, cells[2:])) for cells in rows}
+    assert len(told) == 8, rows
+    for name, short in ((A40, "A40"), (V100, "V100")):
+        for row in compare(name):
+            gap = row["oracle"] - row["equal"]
+            kept = [row[key] for key in ("equal", "uniform", "curve", "oracle")]
+            shares = [row["recovered_frac"], (row["oracle_box"] - row["equal"]) / gap, row["shrink"]]
+            for value, figure in zip(kept + shares, told[short, round(100 * row["cut_frac"])]):
+                near(value, figure, 0.0001 if value in kept else 0.01)
+
+
 def test_shrink_falls_with_sigma():
     for name in (A40, V100):
         runs = [compare(name, f"--sigma={sigma}") for sigma in ("0.01", "0.02", "0.04")]
