@@ -51,6 +51,8 @@ static void release(ww_alloc *a)
 {
 	free(a->places);
 	free(a->jobs);
+	free(a->curves);
+	free(a->pieces);
 	free(a->answers);
 	free(a->rows);
 	free(a->loads);
@@ -192,6 +194,8 @@ static bool get_room(ww_alloc *a)
 	size_t jobs = a->room.jobs + 1, rows = a->room.rows + 1, loads = a->room.loads + 1, pairs = a->room.pairs + 1;
 	a->places = calloc(jobs, sizeof *a->places);
 	a->jobs = calloc(jobs, sizeof *a->jobs);
+	a->curves = calloc(jobs, sizeof *a->curves);
+	a->pieces = calloc(jobs, sizeof *a->pieces);
 	a->answers = calloc(jobs, sizeof *a->answers);
 	a->rows = calloc(rows, sizeof *a->rows);
 	a->loads = calloc(loads, sizeof *a->loads);
@@ -204,7 +208,7 @@ static bool get_room(ww_alloc *a)
 	a->curvature.used = calloc(2 * rows, sizeof *a->curvature.used);
 	a->shares = calloc(jobs, sizeof *a->shares);
 	a->results = calloc(rows, sizeof *a->results);
-	return a->places && a->jobs && a->answers && a->rows && a->loads && a->by_row && a->small_first && a->price &&
+	return a->places && a->jobs && a->curves && a->pieces && a->answers && a->rows && a->loads && a->by_row && a->small_first && a->price &&
 	       a->cut && a->curvature.column && a->curvature.value && a->curvature.used && a->shares && a->results;
 }
 
@@ -226,7 +230,8 @@ static ww_status grow(ww_alloc *a, const struct alloc_room *need, struct ww_erro
 		return ww_fail(err, WW_ERR_NOMEM, "out of memory for %zu jobs", need->jobs);
 	}
 	name_arrays(&b);
-	memcpy(b.places, a->places, a->n * sizeof *b.places);
+	if (a->n)
+		memcpy(b.places, a->places, a->n * sizeof *b.places);
 	if (a->last_rows)
 		memcpy(b.price, a->price, a->last_rows * sizeof *b.price);
 	b.last_rows = a->last_rows;
@@ -269,15 +274,15 @@ static void take_job(struct alloc_job *j, const struct ww_alloc_job *in, enum ww
 	j->tier = in->tier;
 	j->weight = in->weight;
 	j->floor_frac = in->floor_frac;
-	take_curve(&j->curve, in->curve);
+	take_curve(j->curve, in->curve);
 	j->measured = in->curve->max_cut_frac;
-	j->curve.max_cut_frac = 1;
+	j->curve->max_cut_frac = 1;
 	j->baseline_w = in->gpus * p0_w;
 	j->gain = objective == WW_OBJECTIVE_TOKENS ? in->weight * in->curve->t0_tps : in->weight;
 	j->lowest = fmin(fmax(0, 1 - in->min_w / p0_w), 1);
 	j->lo = in->max_w > 0 ? fmin(fmax(0, 1 - in->max_w / p0_w), j->lowest) : 0;
 	j->reach =
-		in->floor_frac > 0 ? fmin(j->lowest, ww_curve_cut_at_loss(&j->curve, 1 - in->floor_frac)) : j->lowest;
+		in->floor_frac > 0 ? fmin(j->lowest, ww_curve_cut_at_loss(j->curve, 1 - in->floor_frac)) : j->lowest;
 	j->reach = fmax(j->lo, j->reach);
 }
 
@@ -288,6 +293,8 @@ static void take_jobs(ww_alloc *a, const struct ww_alloc_problem *p)
 	for (size_t i = 0; i < a->n; i++) {
 		struct alloc_job *j = &a->jobs[i];
 		const struct ww_alloc_job *in = &p->jobs[a->places[i].index];
+		j->curve = &a->curves[i];
+		j->pieces = &a->pieces[i];
 		take_job(j, in, p->objective);
 		j->index = a->places[i].index;
 		j->first = a->n_loads;
@@ -489,11 +496,11 @@ static void set_bounds(ww_alloc *a, bool explore)
 	for (size_t i = 0; i < a->n; i++) {
 		struct alloc_job *j = &a->jobs[i];
 		double deepest_useful =
-			fmin(j->reach, ww_curve_cut_at_loss(&j->curve, 1)); /* no loss beyond all there is */
+			fmin(j->reach, ww_curve_cut_at_loss(j->curve, 1)); /* no loss beyond all there is */
 		j->box = fmax(j->equal, explore ? deepest_useful : fmin(deepest_useful, j->measured));
 		j->cut = j->equal;
 		j->least = j->lo;
-		j->reach_kept = fmax(0, 1 - ww_curve_loss(&j->curve, j->reach));
+		j->reach_kept = fmax(0, 1 - ww_curve_loss(j->curve, j->reach));
 		j->hi = j->box;
 		deepest = fmax(deepest, j->equal);
 	}
@@ -511,7 +518,7 @@ static double per_watt(const struct alloc_job *j)
 /* Objective per unit of loss and watt at the equal cut. */
 static double unit_at_equal(const ww_alloc *a, const struct alloc_job *j)
 {
-	double kept = a->objective == WW_OBJECTIVE_LOG ? fmax(1e-3, 1 - ww_curve_loss(&j->curve, j->equal)) : 1;
+	double kept = a->objective == WW_OBJECTIVE_LOG ? fmax(1e-3, 1 - ww_curve_loss(j->curve, j->equal)) : 1;
 	return per_watt(j) / kept;
 }
 
@@ -523,7 +530,7 @@ struct spread {
 static double marginal_error(const ww_alloc *a, const struct alloc_job *j)
 {
 	double unit = unit_at_equal(a, j);
-	return unit * unit * ww_curve_slope_var(&j->curve, j->equal);
+	return unit * unit * ww_curve_slope_var(j->curve, j->equal);
 }
 
 static struct spread marginal_spread(const ww_alloc *a)
@@ -533,7 +540,7 @@ static struct spread marginal_spread(const ww_alloc *a)
 		const struct alloc_job *j = &a->jobs[i];
 		if (j->equal <= 0)
 			continue;
-		double y = unit_at_equal(a, j) * ww_curve_slope(&j->curve, j->equal), off = y - s.mean;
+		double y = unit_at_equal(a, j) * ww_curve_slope(j->curve, j->equal), off = y - s.mean;
 		s.mean += off / ++s.n;
 		s.variance += off * (y - s.mean);
 		s.error += marginal_error(a, j);
@@ -557,13 +564,13 @@ static double pull_to_equal(const ww_alloc *a, const struct alloc_job *j, double
 
 static void blend(const ww_alloc *a, struct alloc_job *j, double mean)
 {
-	struct pieces *p = &j->pieces;
+	struct pieces *p = j->pieces;
 	double s = j->trust, pull = s < 1 ? (1 - s) * pull_to_equal(a, j, mean) : 0;
-	p->n = j->curve.n;
+	p->n = j->curve->n;
 	for (uint32_t i = 0; i < p->n; i++) {
-		double cut = j->curve.k[i].cut_frac;
+		double cut = j->curve->k[i].cut_frac;
 		p->cut[i] = cut;
-		p->slope[i] = s * j->curve.k[i].slope + pull * cut;
+		p->slope[i] = s * j->curve->k[i].slope + pull * cut;
 		p->loss[i] = i ? p->loss[i - 1] + (cut - p->cut[i - 1]) * (p->slope[i] + p->slope[i - 1]) / 2 : 0;
 	}
 }
@@ -631,7 +638,7 @@ static void publish(ww_alloc *a)
 		const struct alloc_job *j = &a->jobs[i];
 		a->shares[j->index] =
 			(struct ww_alloc_share){.cut_frac = j->cut,
-		                                .throughput_frac = fmax(0, 1 - ww_curve_loss(&j->curve, j->cut)),
+		                                .throughput_frac = fmax(0, 1 - ww_curve_loss(j->curve, j->cut)),
 		                                .equal_cut_frac = j->equal,
 		                                .box_cut_frac = j->box,
 		                                .floor_frac = fmin(j->floor_frac, j->reach_kept),

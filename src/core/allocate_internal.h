@@ -32,8 +32,8 @@ struct alloc_job {
 	double equal, box, trust;
 	double cut;            /* best division so far */
 	size_t first, n_loads; /* its loads */
-	struct ww_curve curve;
-	struct pieces pieces;
+	struct ww_curve *curve; /* apart, so that what every row asks of its jobs lies close together */
+	struct pieces *pieces;
 };
 
 /* What a sweep reads of a job: its bounds and the piece of its curve that answered last. */
@@ -88,6 +88,8 @@ struct ww_alloc {
 	double unit;            /* the largest gain: what the objective is counted in */
 	struct place *places;   /* ascending id */
 	struct alloc_job *jobs; /* in that order */
+	struct ww_curve *curves;
+	struct pieces *pieces;
 	struct answer *answers;
 	struct alloc_row *rows;
 	struct load *loads; /* by job */

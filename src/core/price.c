@@ -261,7 +261,7 @@ static double real_value(const ww_alloc *a)
 	double sum = 0;
 	for (size_t i = 0; i < a->n; i++) {
 		const struct alloc_job *j = &a->jobs[i];
-		double kept = fmax(1e-3, 1 - ww_curve_loss(&j->curve, j->cut));
+		double kept = fmax(1e-3, 1 - ww_curve_loss(j->curve, j->cut));
 		sum += j->gain * (a->objective == WW_OBJECTIVE_LOG ? log(kept) : kept);
 	}
 	return sum;

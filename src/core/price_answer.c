@@ -32,7 +32,7 @@ static double bend_of(const struct pieces *p, uint32_t i)
 
 static void take_piece(ww_alloc *a, size_t i, uint32_t piece)
 {
-	const struct pieces *p = &a->jobs[i].pieces;
+	const struct pieces *p = a->jobs[i].pieces;
 	struct answer *q = &a->answers[i];
 	q->piece = piece;
 	q->cut = p->cut[piece];
@@ -47,7 +47,7 @@ static void take_piece(ww_alloc *a, size_t i, uint32_t piece)
 /* hold: change of the marginal per unit of cut by what holds the job to its anchor. */
 static void find_piece(ww_alloc *a, size_t i, double slope, double hold)
 {
-	const struct pieces *p = &a->jobs[i].pieces;
+	const struct pieces *p = a->jobs[i].pieces;
 	uint32_t piece = a->answers[i].piece;
 	while (piece > 0 && slope < knot_marginal(p, piece, is_log(a)) + hold * (p->cut[piece] - a->anchor[i]))
 		piece--;
@@ -101,7 +101,7 @@ static uint32_t piece_of(const struct pieces *p, uint32_t piece, double cut)
 double answer_loss(const ww_alloc *a, size_t i, double cut)
 {
 	const struct answer *q = &a->answers[i];
-	const struct pieces *p = &a->jobs[i].pieces;
+	const struct pieces *p = a->jobs[i].pieces;
 	uint32_t piece = piece_of(p, q->piece, cut);
 	double x = cut - p->cut[piece];
 	return q->gain * counted(is_log(a), p->loss[piece] + x * (p->slope[piece] + bend_of(p, piece) * x / 2));
@@ -109,7 +109,7 @@ double answer_loss(const ww_alloc *a, size_t i, double cut)
 
 double answer_marginal(const ww_alloc *a, size_t i, double cut)
 {
-	const struct pieces *p = &a->jobs[i].pieces;
+	const struct pieces *p = a->jobs[i].pieces;
 	uint32_t piece = piece_of(p, a->answers[i].piece, cut);
 	double x = cut - p->cut[piece], b = bend_of(p, piece), slope = p->slope[piece] + b * x;
 	if (is_log(a))
@@ -128,7 +128,7 @@ void answers_start(ww_alloc *a)
 		                     .hi = j->hi,
 		                     .first = (uint32_t)j->first,
 		                     .n_loads = (uint32_t)j->n_loads};
-		take_piece(a, i, piece_of(&j->pieces, 0, j->equal));
+		take_piece(a, i, piece_of(j->pieces, 0, j->equal));
 		q->loss_lo = answer_loss(a, i, j->lo);
 		q->loss_hi = answer_loss(a, i, j->hi);
 	}

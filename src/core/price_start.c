@@ -116,13 +116,13 @@ void start_prices(ww_alloc *a)
 
 double level_at(const struct alloc_job *j, double cut)
 {
-	return 1 - j->weight * ww_curve_loss(&j->curve, cut);
+	return 1 - j->weight * ww_curve_loss(j->curve, cut);
 }
 
 /* The deepest cut with which a job's weighted loss keeps to 1 - level. */
 static double cut_at_level(const struct alloc_job *j, double level)
 {
-	return fmax(j->lo, fmin(j->hi, ww_curve_cut_at_loss(&j->curve, (1 - level) / j->weight)));
+	return fmax(j->lo, fmin(j->hi, ww_curve_cut_at_loss(j->curve, (1 - level) / j->weight)));
 }
 
 static bool row_is_kept(const ww_alloc *a, const struct alloc_row *row, double level)
