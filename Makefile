@@ -43,8 +43,9 @@ bench: all # benchmarks, with their figures
 
 install: # program, header and library under DESTDIR and PREFIX
 	@tools/need build
-	@tools/build normal prefix=$(abspath $(PREFIX))
-	meson install -C $(BUILD) --no-rebuild --destdir "$(abspath $(DESTDIR))"
+	@tools/build normal "prefix=$$(realpath -m -- '$(PREFIX)')"
+	destdir='$(DESTDIR)'; [ -z "$$destdir" ] || destdir=$$(realpath -m -- "$$destdir"); \
+	meson install -C $(BUILD) --no-rebuild --destdir "$$destdir"
 
 format: # brings all tracked C into the house format
 	@tools/need test

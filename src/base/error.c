@@ -32,16 +32,27 @@ size_t ww_utf8_char(const char *text, size_t length)
 	return 0;
 }
 
+/* The code point of one whole character. */
+static uint32_t code_point(const unsigned char *b, size_t length)
+{
+	uint32_t code = length == 1 ? b[0] : b[0] & (0x7Fu >> length);
+	for (size_t i = 1; i < length; i++)
+		code = code << 6 | (b[i] & 0x3Fu);
+	return code;
+}
+
 bool ww_utf8_is_control(const char *text, size_t length)
 {
-	const unsigned char *b = (const unsigned char *)text;
-	if (length == 1)
-		return b[0] < 0x20 || b[0] == 0x7F;
-	if (length == 2)
-		return b[0] == 0xC2 && b[1] < 0xA0;
-	if (length == 3 && b[0] == 0xE2 && b[1] == 0x80)
-		return b[2] >= 0xA8 && b[2] <= 0xAE;
-	return length == 3 && b[0] == 0xE2 && b[1] == 0x81 && b[2] >= 0xA6 && b[2] <= 0xA9;
+	static const uint32_t ranges[][2] = {
+		{0x00, 0x1F},     {0x7F, 0x9F},     {0xAD, 0xAD},     {0x61C, 0x61C},
+		{0x180E, 0x180E}, {0x200B, 0x200F}, {0x2028, 0x202E}, {0x2060, 0x206F},
+		{0xFEFF, 0xFEFF}, {0xFFF0, 0xFFFB}, {0xFFFE, 0xFFFF}, {0xE0000, 0xE0FFF},
+	};
+	uint32_t code = code_point((const unsigned char *)text, length);
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+		if (code >= ranges[i][0] && code <= ranges[i][1])
+			return true;
+	return false;
 }
 
 /* Copies `from` into `to` of `size` bytes, never more than it had and never a broken character. */

@@ -7,12 +7,14 @@
  */
 #include "cli/cli_internal.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -58,8 +60,15 @@ static void print_quoted(FILE *out, const char *text, size_t max_width)
 {
 	char *clean = ww_text_clean(text, max_width);
 	fputc('"', out);
-	for (const char *c = clean; *c; c++)
-		fprintf(out, strchr(PLAIN, *c) ? "%c" : "\\%03o", (unsigned char)*c);
+	bool escaped = false;
+	for (const char *c = clean; *c; c++) {
+		/* gnuplot reads digits behind an octal escape as its part, so they are escaped as well */
+		escaped = !strchr(PLAIN, *c) || (escaped && isdigit((unsigned char)*c));
+		fprintf(out, escaped ? "\\%03o" : "%c", (unsigned char)*c);
+		if (c[0] == '&' &&
+		    c[1] == '#') /* gnuplot takes this for a character reference and leaves it as it is */
+			fputc(' ', out);
+	}
 	fputc('"', out);
 	free(clean);
 }
@@ -279,23 +288,46 @@ static bool run_gnuplot(const struct exchange *files, const char *who)
 	return false;
 }
 
-static bool copy_picture(FILE *picture, const char *who, const char *path)
+static bool copy_stream(FILE *in, FILE *out)
 {
 	char buffer[8192];
-	FILE *out = fopen(path, "w");
-	if (!out) {
-		ww_complain(who, "cannot write '%s': %s", path, strerror(errno));
-		return false;
-	}
-	bool fine = fseek(picture, 0, SEEK_SET) == 0;
-	for (size_t n; fine && (n = fread(buffer, 1, sizeof(buffer), picture)) > 0;)
+	bool fine = fseek(in, 0, SEEK_SET) == 0;
+	for (size_t n; fine && (n = fread(buffer, 1, sizeof(buffer), in)) > 0;)
 		fine = fwrite(buffer, 1, n, out) == n;
-	fine = fine && !ferror(picture);
-	if (fclose(out) != 0 || !fine) {
+	return fine && !ferror(in);
+}
+
+/* A new file beside `path`, with the rights that any new file would have. NULL on failure. */
+static FILE *open_beside(char *name)
+{
+	int fd = mkstemp(name);
+	mode_t mask = umask(0);
+	umask(mask);
+	FILE *out = fd < 0 || fchmod(fd, 0666 & ~mask) != 0 ? NULL : fdopen(fd, "w");
+	if (fd >= 0 && !out)
+		(void)close(fd);
+	return out;
+}
+
+/* Writes beside the wanted file and renames, so that a full disk costs no older picture. */
+static bool copy_picture(FILE *picture, const char *who, const char *path)
+{
+	char *real = realpath(path, NULL), *name = NULL;
+	const char *target = real ? real : path;
+	bool fine = asprintf(&name, "%s.XXXXXX", target) >= 0;
+	FILE *out = fine ? open_beside(name) : NULL;
+	fine = out && copy_stream(picture, out);
+	if (out)
+		fine = fclose(out) == 0 && fine;
+	fine = fine && rename(name, target) == 0;
+	if (!fine) {
 		ww_complain(who, "cannot write '%s': %s", path, strerror(errno));
-		return false;
+		if (out)
+			(void)unlink(name);
 	}
-	return true;
+	free(name);
+	free(real);
+	return fine;
 }
 
 /* Ends the script; nothing may be added afterwards. */

@@ -208,8 +208,9 @@ static bool get_room(ww_alloc *a)
 	a->curvature.used = calloc(2 * rows, sizeof *a->curvature.used);
 	a->shares = calloc(jobs, sizeof *a->shares);
 	a->results = calloc(rows, sizeof *a->results);
-	return a->places && a->jobs && a->curves && a->pieces && a->answers && a->rows && a->loads && a->by_row && a->small_first && a->price &&
-	       a->cut && a->curvature.column && a->curvature.value && a->curvature.used && a->shares && a->results;
+	return a->places && a->jobs && a->curves && a->pieces && a->answers && a->rows && a->loads && a->by_row &&
+	       a->small_first && a->price && a->cut && a->curvature.column && a->curvature.value && a->curvature.used &&
+	       a->shares && a->results;
 }
 
 static size_t larger(size_t a, size_t b)
@@ -281,8 +282,7 @@ static void take_job(struct alloc_job *j, const struct ww_alloc_job *in, enum ww
 	j->gain = objective == WW_OBJECTIVE_TOKENS ? in->weight * in->curve->t0_tps : in->weight;
 	j->lowest = fmin(fmax(0, 1 - in->min_w / p0_w), 1);
 	j->lo = in->max_w > 0 ? fmin(fmax(0, 1 - in->max_w / p0_w), j->lowest) : 0;
-	j->reach =
-		in->floor_frac > 0 ? fmin(j->lowest, ww_curve_cut_at_loss(j->curve, 1 - in->floor_frac)) : j->lowest;
+	j->reach = in->floor_frac > 0 ? fmin(j->lowest, ww_curve_cut_at_loss(j->curve, 1 - in->floor_frac)) : j->lowest;
 	j->reach = fmax(j->lo, j->reach);
 }
 

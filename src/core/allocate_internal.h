@@ -30,8 +30,8 @@ struct alloc_job {
 	double measured;          /* deepest cut measured */
 	double lo, hi;            /* bounds of the division */
 	double equal, box, trust;
-	double cut;            /* best division so far */
-	size_t first, n_loads; /* its loads */
+	double cut;             /* best division so far */
+	size_t first, n_loads;  /* its loads */
 	struct ww_curve *curve; /* apart, so that what every row asks of its jobs lies close together */
 	struct pieces *pieces;
 };

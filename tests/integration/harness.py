@@ -21,7 +21,8 @@ SAMPLE = "examples/sample-sweep.csv"
 EMERALD = "emerald-ai-demo-may-2025/dvfs_sweep.csv"
 A40 = "zeus-nsdi23-trace/summary_power_a40.csv"
 V100 = "zeus-nsdi23-trace/summary_power_v100.csv"
-HOSTILE = ["\x1b[31mred\x1b[0m", "`touch pwned`", "'; system('touch pwned'); '", '"; system("touch pwned"); "', "a'b\"c\\",
+HOSTILE = ["a&#27;b", "5#3 50%7", "a\u061cb\u200bc", "\x1b[31mred\x1b[0m", "`touch pwned`",
+           "'; system('touch pwned'); '", '"; system("touch pwned"); "', "a'b\"c\\",
            "@pwned", "$d0", "x' , system(\"touch pwned\")", "<script>alert(1)</script>&amp;", "\\", "'", "%s%n%d", "{/Bold x}",
            "EOD", "#", "группа 🙂 組", "a" * 400]
 

@@ -502,7 +502,8 @@ def test_plot_of_hostile_and_many_names():
     svg, left = plot(sweep_text({name: curve(CAPS) for name in names}), "--cut=30", command="plan")
     found = texts(svg)
     for name in names:
-        assert (name if len(name) < 30 else name[:30]) in (found if len(name) < 30 else [text[:30] for text in found]), name
+        shown = name.replace("&#", "& #")[:30]  # gnuplot leaves character references as they are
+        assert shown in [text[:30] for text in found], name
     assert left == ["out.svg", "sweep.csv"], left
     svg, _ = plot(sweep_text({f"job-{i}": curve() for i in range(700)}), "--cut=30", command="plan")
     assert "job-0" in texts(svg) and float(svg.documentElement.getAttribute("viewBox").split()[3]) < 5000

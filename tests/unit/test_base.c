@@ -492,24 +492,32 @@ static void uniform_and_below_are_fair(void **state)
 	assert_near(high, 30000, 600);
 }
 
+/* What nobody sees or what turns a line around, beside the control characters proper; letters of any script are none. */
+static void invisible_characters_are_control(void **state)
+{
+	static const char *const bad[] = {"\x1b",         "\x7f",         "\xc2\x85",        "\xc2\xad",
+	                                  "\xd8\x9c",     "\xe2\x80\x8b", "\xe2\x80\xae",    "\xe2\x81\xa6",
+	                                  "\xef\xbb\xbf", "\xef\xbf\xbe", "\xf3\xa0\x81\x81"};
+	static const char *const good[] = {
+		"a", " ", "\xc2\xa0", "\xc3\xa9", "\xd8\xa8", "\xe7\xb5\x84", "\xf0\x9f\x99\x82"};
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_true(ww_utf8_is_control(bad[i], strlen(bad[i])));
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		assert_false(ww_utf8_is_control(good[i], strlen(good[i])));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fail_fills_and_returns),
-		cmocka_unit_test(fail_keeps_one_clean_line),
-		cmocka_unit_test(fail_cuts_between_characters),
-		cmocka_unit_test(numbers_are_strict),
-		cmocka_unit_test(numbers_ignore_the_locale),
-		cmocka_unit_test(numbers_stop_at_their_length),
-		cmocka_unit_test(units_are_strict),
-		cmocka_unit_test(every_double_comes_back),
-		cmocka_unit_test(every_fault_has_a_text),
-		cmocka_unit_test(near_names_are_found),
-		cmocka_unit_test(rng_matches_published_values),
-		cmocka_unit_test(rng_repeats_with_its_seed),
-		cmocka_unit_test(normal_has_fixed_bits),
-		cmocka_unit_test(normal_has_its_moments),
-		cmocka_unit_test(uniform_and_below_are_fair),
+		cmocka_unit_test(fail_fills_and_returns),       cmocka_unit_test(fail_keeps_one_clean_line),
+		cmocka_unit_test(fail_cuts_between_characters), cmocka_unit_test(invisible_characters_are_control),
+		cmocka_unit_test(numbers_are_strict),           cmocka_unit_test(numbers_ignore_the_locale),
+		cmocka_unit_test(numbers_stop_at_their_length), cmocka_unit_test(units_are_strict),
+		cmocka_unit_test(every_double_comes_back),      cmocka_unit_test(every_fault_has_a_text),
+		cmocka_unit_test(near_names_are_found),         cmocka_unit_test(rng_matches_published_values),
+		cmocka_unit_test(rng_repeats_with_its_seed),    cmocka_unit_test(normal_has_fixed_bits),
+		cmocka_unit_test(normal_has_its_moments),       cmocka_unit_test(uniform_and_below_are_fair),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,7 +88,7 @@ static const struct mistake file_mistakes[] = {
 	{"tab behind blanks", TEXT("rows:\n  \t- name: a\n"), WW_ERR_INVALID,
          "line 2: a tab in the indentation; indent with spaces"},
 	{"mark inside a key", TEXT("a\xEF\xBB\xBF: b\n"), WW_ERR_INVALID,
-         "line 1: a\xEF\xBB\xBF: unknown key; the keys here are rows, jobs"},
+         "line 1: invisible control character at byte 2; remove it"},
 	{"anchor", TEXT("a: &x [1]\nb: *x\n"), WW_ERR_INVALID,
          "line 1: a: anchors (&name) are not read; write the value where it is needed"},
 	{"anchor of a text", TEXT(SITE "jobs:\n  - job: a\n    gpus: 8\n    on: &x site\n"), WW_ERR_INVALID,
