@@ -699,8 +699,8 @@ static void solve_first(ww_alloc *a, const struct ww_alloc_problem *p)
 	set_bounds(a, p->explore);
 	set_trust(a);
 	answers_start(a);
-	price_summary(a);
 	publish(a);
+	price_summary(a);
 }
 
 ww_status ww_alloc_set(ww_alloc *a, const struct ww_alloc_problem *p, struct ww_error *err)
@@ -732,8 +732,8 @@ int ww_alloc_run(ww_alloc *a, unsigned max_sweeps)
 	while (done < max_sweeps && price_sweep(a))
 		done++;
 	a->summary.sweeps += done;
-	price_summary(a);
 	publish(a);
+	price_summary(a);
 	return (int)done;
 }
 

@@ -126,7 +126,7 @@ void price_start(ww_alloc *a);
  * to gain; then nothing was done. */
 bool price_sweep(ww_alloc *a);
 
-/* Value, bound and gap of the best division so far. */
+/* Value, bound and gap of the best division so far, which is published already. */
 void price_summary(ww_alloc *a);
 
 /* ---- price_answer.c: the jobs' answers to prices ------------------------------------------------------------------- */

@@ -255,14 +255,14 @@ bool price_sweep(ww_alloc *a)
 	return true;
 }
 
-/* The objective of the best division on the curves themselves, without the pull to the equal cut. */
+/* The objective of the published division on the curves themselves, without the pull to the equal cut. */
 static double real_value(const ww_alloc *a)
 {
 	double sum = 0;
 	for (size_t i = 0; i < a->n; i++) {
 		const struct alloc_job *j = &a->jobs[i];
-		double kept = fmax(1e-3, 1 - ww_curve_loss(j->curve, j->cut));
-		sum += j->gain * (a->objective == WW_OBJECTIVE_LOG ? log(kept) : kept);
+		double kept = a->shares[j->index].throughput_frac;
+		sum += j->gain * (a->objective == WW_OBJECTIVE_LOG ? log(fmax(kept, 1e-3)) : kept);
 	}
 	return sum;
 }
@@ -291,7 +291,9 @@ void price_summary(ww_alloc *a)
 		s->bound = a->n ? fmax(least, most) : 0;
 	}
 	s->bound = fmax(s->bound, s->value); /* the two may cross by rounding */
-	double real = a->objective == WW_OBJECTIVE_MAXMIN ? s->value : a->unit * real_value(a);
 	double gap = s->bound - s->value;
+	double real = a->objective == WW_OBJECTIVE_MAXMIN ? s->value : a->unit * real_value(a);
+	if (real == 0) /* every job stands still: in terms of what they would do */
+		real = a->unit * full;
 	s->bound_gap_frac = gap == 0 ? 0 : real != 0 ? gap / fabs(real) : NAN;
 }

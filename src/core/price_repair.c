@@ -8,7 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-#define MARGIN 1e-13 /* of a row's size */
+#define MARGIN 1e-13       /* of a row's size */
+#define WORTH_GIVING 1e-12 /* of the site's size */
 
 /* a->work[0]: watts that each row lacks. */
 static void find_deficits(ww_alloc *a)
@@ -68,10 +69,12 @@ static bool has_spare(const ww_alloc *a, const struct answer *q)
 
 /*
  * Gives cuts back that no row of the job needs, to all such jobs at once: in proportion to their answers, or to what they
- * have. a->work[1]: watts that a row's jobs would take at most; [2]: watts that it lacks, of before.
+ * have. a->work[1]: watts that a row's jobs would take at most; [2]: watts that it lacks, of before. False when hardly
+ * anything was left to give.
  */
-static void give_back(ww_alloc *a, bool answering)
+static bool give_back(ww_alloc *a, bool answering)
 {
+	double given_w = 0;
 	double *want = a->work[1], *deficit = a->work[2];
 	memset(want, 0, a->n_rows * sizeof *want);
 	memcpy(deficit, a->work[0], a->n_rows * sizeof *deficit);
@@ -89,8 +92,11 @@ static void give_back(ww_alloc *a, bool answering)
 			continue;
 		for (const struct load *l = &a->loads[q->first], *end = l + q->n_loads; l < end; l++)
 			share = fmin(share, -deficit[l->row] / want[l->row]);
-		set_cut(a, i, fmax(q->lo, a->plan[i] - share * a->wish[i]));
+		double cut = fmax(q->lo, a->plan[i] - share * a->wish[i]);
+		given_w += q->baseline_w * (a->plan[i] - cut);
+		set_cut(a, i, cut);
 	}
+	return given_w > WORTH_GIVING * a->rows[a->n_rows - 1].size_w;
 }
 
 void repair(ww_alloc *a, const double *start)
@@ -105,6 +111,8 @@ void repair(ww_alloc *a, const double *start)
 		if (a->work[0][r] > 0)
 			deepen_all(a, &a->rows[r], a->work[0][r]);
 	}
-	for (int turn = 0; turn < 4; turn++)
-		give_back(a, turn < 2);
+	for (int turn = 0; turn < 2 && give_back(a, true); turn++)
+		;
+	for (int turn = 0; turn < 2 && give_back(a, false); turn++)
+		;
 }
