@@ -209,9 +209,9 @@ static void write_price_reason(const struct report *r, const struct ww_plan_shar
 	if (r->args->equal)
 		snprintf(out, REASON, "an equal cut");
 	else if (like)
-		snprintf(out, REASON, "as an equal cut would take it (%.0f %%)", 100 * s->equal_cut_frac);
+		snprintf(out, REASON, "like its equal share (%.0f %%)", 100 * s->equal_cut_frac);
 	else
-		snprintf(out, REASON, "%s an equal cut would take it (%.0f %%)%s it %s",
+		snprintf(out, REASON, "%s its equal share (%.0f %%)%s it %s",
 		         more > 0 ? "deeper than" : "less than", 100 * s->equal_cut_frac,
 		         least_loss ? ": that would cost" : ": a watt costs", more > 0 ? "less" : "more");
 	add_row(r, s, out);

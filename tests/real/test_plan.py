@@ -85,6 +85,32 @@ def check_nothing_is_left(answer, jobs, rows, total):
         assert told["throughput_frac"] == 1 or carriers & full, (told, full)
 
 
+def check_shipped(name, cluster):
+    """The cluster files that are shipped for the public sweeps: rows kept (told by plan and added up again), a proved gap."""
+    for cut in CUTS:
+        for account in ("cap", "draw"):
+            answer = good_json("plan", data(name), "--cluster", f"examples/{cluster}", f"--cut={cut}", f"--account={account}")
+            assert answer["outcome"] == "optimal" and answer["bound_gap_frac"] <= 1e-3, answer
+            assert len(answer["rows"]) == 7 and sum(job["gpus"] * job["charge_w"] for job in answer["jobs"]) <= (
+                answer["budget_w"] * (1 + 1e-9))
+            for row in answer["rows"]:
+                assert row["power_w"] + row["fixed_w"] <= row["limit_w"] * (1 + 1e-9), row
+            for job in answer["jobs"]:
+                assert job["throughput_frac"] >= job["floor_frac"] - 1e-6, job
+
+
+def test_shipped_emerald():
+    check_shipped(EMERALD, "cluster-emerald.yaml")
+
+
+def test_shipped_zeus_a40():
+    check_shipped(A40, "cluster-zeus.yaml")
+
+
+def test_shipped_zeus_v100():
+    check_shipped(V100, "cluster-zeus.yaml")
+
+
 def test_emerald():
     check(EMERALD, "cap")
 
