@@ -130,7 +130,7 @@ static void any_job(struct ww_rng *rng, const struct instance_spec *spec, size_t
 		out->curves[i] = out->curves[i - 1];
 		job->curve = &out->curves[i];
 	}
-	job->id = (i + 1) * 0x9E3779B97F4A7C15u; /* odd: unique, in no order */
+	job->id = spec->in_order ? i + 1 : (i + 1) * 0x9E3779B97F4A7C15u; /* odd: unique */
 }
 
 /* Brings the GPUs of all jobs to the number asked for. */
@@ -240,7 +240,7 @@ static void place_all(struct ww_rng *rng, const struct instance_spec *spec, stru
 
 /* ---- Budgets ------------------------------------------------------------------------------------------------------------ */
 
-static void set_budgets(struct ww_rng *rng, const struct instance_spec *spec, struct instance *out)
+static void set_budgets(struct ww_rng *rng, const struct instance_spec *spec, size_t n_feeds, struct instance *out)
 {
 	size_t n = out->problem.n_rows;
 	out->size_w = room(n + 1, sizeof *out->size_w);
@@ -251,7 +251,9 @@ static void set_budgets(struct ww_rng *rng, const struct instance_spec *spec, st
 			out->size_w[job->rows[k].row] += job->rows[k].gpus * job->curve->p0_w;
 	}
 	for (size_t r = 0; r < n; r++) {
-		double slack = between(rng, spec->slack_lo, spec->slack_hi);
+		bool own = r < n_feeds && spec->feed_slack_hi > 0;
+		double slack = own ? between(rng, spec->feed_slack_lo, spec->feed_slack_hi)
+		                   : between(rng, spec->slack_lo, spec->slack_hi);
 		if (chance(rng, spec->tight_share))
 			slack = 0.95;
 		out->rows[r].budget_w = (1 - spec->cut_frac) * slack * out->size_w[r];
@@ -312,10 +314,13 @@ struct instance_spec instance_spec_cluster(size_t n_jobs, bool tight, bool nodes
 	                          .floors = true,
 	                          .weights = true,
 	                          .feasible = true,
+	                          .in_order = true,
 	                          .node_gpus = nodes ? 8 : 0};
 	if (tight) {
 		s.slack_lo = 0.95;
-		s.slack_hi = 1.1;
+		s.slack_hi = 1.12;
+		s.feed_slack_lo = 0.96;
+		s.feed_slack_hi = 1.04;
 		s.tight_share = 0;
 	}
 	return s;
@@ -340,7 +345,7 @@ void instance_init(struct instance *out, const struct instance_spec *spec)
 	                                         .explore = spec->explore};
 	place_all(&rng, spec, &t, out);
 	out->problem.rows = out->rows = room(out->problem.n_rows, sizeof *out->rows);
-	set_budgets(&rng, spec, out);
+	set_budgets(&rng, spec, t.feeds, out);
 	if (spec->feasible)
 		make_feasible(out);
 	free(t.gpus);

@@ -21,17 +21,19 @@ enum shape {
 
 struct instance_spec {
 	uint64_t seed;
-	size_t n_jobs, n_gpus;     /* n_gpus 0: as drawn */
-	uint32_t rack_gpus;        /* GPUs of a rack; rows are 10 racks, feeds 10 rows (fewer when small) */
-	bool small;                /* rows of 4 racks, feeds of 3 rows */
-	uint32_t node_gpus;        /* 0: no row per node */
-	double cut_frac;           /* of the site */
-	double slack_lo, slack_hi; /* budget of a row: slack x its share of the site's budget */
-	double tight_share;        /* this share of the rows gets a slack of 0.95 instead */
-	double misplaced_frac;     /* of the GPUs */
-	bool two_feeds;            /* racks load two feeds by half */
+	size_t n_jobs, n_gpus;               /* n_gpus 0: as drawn */
+	uint32_t rack_gpus;                  /* GPUs of a rack; rows are 10 racks, feeds 10 rows (fewer when small) */
+	bool small;                          /* rows of 4 racks, feeds of 3 rows */
+	uint32_t node_gpus;                  /* 0: no row per node */
+	double cut_frac;                     /* of the site */
+	double slack_lo, slack_hi;           /* budget of a row: slack x its share of the site's budget */
+	double feed_slack_lo, feed_slack_hi; /* of the feeds; 0 as the other rows */
+	double tight_share;                  /* this share of the rows gets a slack of 0.95 instead */
+	double misplaced_frac;               /* of the GPUs */
+	bool two_feeds;                      /* racks load two feeds by half */
 	bool floors, weights, ties, odd_curves, single_gpu;
 	bool feasible; /* budgets are raised until all floors can be kept */
+	bool in_order; /* ids ascend with the array, as in a registry; else they are in no order */
 	enum ww_objective objective;
 	bool explore;
 };

@@ -52,7 +52,6 @@ static void release(ww_alloc *a)
 	free(a->places);
 	free(a->jobs);
 	free(a->curves);
-	free(a->pieces);
 	free(a->answers);
 	free(a->rows);
 	free(a->loads);
@@ -195,7 +194,6 @@ static bool get_room(ww_alloc *a)
 	a->places = calloc(jobs, sizeof *a->places);
 	a->jobs = calloc(jobs, sizeof *a->jobs);
 	a->curves = calloc(jobs, sizeof *a->curves);
-	a->pieces = calloc(jobs, sizeof *a->pieces);
 	a->answers = calloc(jobs, sizeof *a->answers);
 	a->rows = calloc(rows, sizeof *a->rows);
 	a->loads = calloc(loads, sizeof *a->loads);
@@ -208,9 +206,9 @@ static bool get_room(ww_alloc *a)
 	a->curvature.used = calloc(2 * rows, sizeof *a->curvature.used);
 	a->shares = calloc(jobs, sizeof *a->shares);
 	a->results = calloc(rows, sizeof *a->results);
-	return a->places && a->jobs && a->curves && a->pieces && a->answers && a->rows && a->loads && a->by_row &&
-	       a->small_first && a->price && a->cut && a->curvature.column && a->curvature.value && a->curvature.used &&
-	       a->shares && a->results;
+	return a->places && a->jobs && a->curves && a->answers && a->rows && a->loads && a->by_row && a->small_first &&
+	       a->price && a->cut && a->curvature.column && a->curvature.value && a->curvature.used && a->shares &&
+	       a->results;
 }
 
 static size_t larger(size_t a, size_t b)
@@ -280,10 +278,36 @@ static void take_job(struct alloc_job *j, const struct ww_alloc_job *in, enum ww
 	j->curve->max_cut_frac = 1;
 	j->baseline_w = in->gpus * p0_w;
 	j->gain = objective == WW_OBJECTIVE_TOKENS ? in->weight * in->curve->t0_tps : in->weight;
-	j->lowest = fmin(fmax(0, 1 - in->min_w / p0_w), 1);
-	j->lo = in->max_w > 0 ? fmin(fmax(0, 1 - in->max_w / p0_w), j->lowest) : 0;
-	j->reach = in->floor_frac > 0 ? fmin(j->lowest, ww_curve_cut_at_loss(j->curve, 1 - in->floor_frac)) : j->lowest;
-	j->reach = fmax(j->lo, j->reach);
+	j->lowest = min_of(max_of(0, 1 - in->min_w / p0_w), 1);
+	j->lo = in->max_w > 0 ? min_of(max_of(0, 1 - in->max_w / p0_w), j->lowest) : 0;
+	j->reach =
+		in->floor_frac > 0 ? min_of(j->lowest, ww_curve_cut_at_loss(j->curve, 1 - in->floor_frac)) : j->lowest;
+	j->reach = max_of(j->lo, j->reach);
+}
+
+/* The order of ids is any order in the caller's memory. */
+static void fetch_ahead(const ww_alloc *a, const struct ww_alloc_problem *p, size_t i)
+{
+	if (i + 16 < a->n)
+		__builtin_prefetch(&p->jobs[a->places[i + 16].index]);
+	for (size_t byte = 0; i + 8 < a->n && byte < sizeof(struct ww_curve); byte += 64)
+		__builtin_prefetch((const char *)p->jobs[a->places[i + 8].index].curve + byte);
+}
+
+static int by_row(const void *a, const void *b)
+{
+	const struct load *p = a, *q = b;
+	return (p->row > q->row) - (p->row < q->row);
+}
+
+/* The caller's order of shares must not matter to the last bit. */
+static void sort_loads(struct load *loads, size_t n)
+{
+	bool sorted = true;
+	for (size_t k = 1; k < n && sorted; k++)
+		sorted = loads[k - 1].row < loads[k].row;
+	if (!sorted)
+		qsort(loads, n, sizeof *loads, by_row);
 }
 
 static void take_jobs(ww_alloc *a, const struct ww_alloc_problem *p)
@@ -293,8 +317,8 @@ static void take_jobs(ww_alloc *a, const struct ww_alloc_problem *p)
 	for (size_t i = 0; i < a->n; i++) {
 		struct alloc_job *j = &a->jobs[i];
 		const struct ww_alloc_job *in = &p->jobs[a->places[i].index];
+		fetch_ahead(a, p, i);
 		j->curve = &a->curves[i];
-		j->pieces = &a->pieces[i];
 		take_job(j, in, p->objective);
 		j->index = a->places[i].index;
 		j->first = a->n_loads;
@@ -303,6 +327,7 @@ static void take_jobs(ww_alloc *a, const struct ww_alloc_problem *p)
 				(struct load){in->rows[k].row, (uint32_t)i, in->rows[k].gpus * in->curve->p0_w};
 		a->loads[a->n_loads++] = (struct load){(uint32_t)p->n_rows, (uint32_t)i, j->baseline_w};
 		j->n_loads = a->n_loads - j->first;
+		sort_loads(&a->loads[j->first], j->n_loads);
 	}
 }
 
@@ -321,7 +346,7 @@ static void scale_gains(ww_alloc *a)
 	double old = a->unit;
 	a->unit = 0;
 	for (size_t i = 0; i < a->n; i++)
-		a->unit = fmax(a->unit, a->jobs[i].gain);
+		a->unit = max_of(a->unit, a->jobs[i].gain);
 	for (size_t r = 0; r < a->last_rows && a->unit > 0; r++)
 		a->price[r] *= old / a->unit;
 	for (size_t i = 0; i < a->n; i++)
@@ -352,7 +377,7 @@ static void take_rows(ww_alloc *a, const struct ww_alloc_problem *p)
 	for (size_t r = 0, first = 0; r < a->n_rows; first += a->rows[r++].n_loads) {
 		double budget = r < p->n_rows ? p->rows[r].budget_w : p->budget_w;
 		a->rows[r].first = first;
-		a->rows[r].need_w = fmax(0, a->rows[r].size_w - budget);
+		a->rows[r].need_w = max_of(0, a->rows[r].size_w - budget);
 	}
 	for (size_t i = 0; i < a->n_loads; i++)
 		a->by_row[a->rows[a->loads[i].row].first++] = a->loads[i];
@@ -397,13 +422,13 @@ static double relax_tier(ww_alloc *a, const struct alloc_row *row, int tier, dou
 		if (j->tier == tier)
 			room += a->by_row[i].watts * (j->lowest - j->reach);
 	}
-	double share = room > 0 ? fmin(1, short_w / room) : 0;
+	double share = room > 0 ? min_of(1, short_w / room) : 0;
 	for (size_t i = row->first; share > 0 && i < row->first + row->n_loads; i++) {
 		struct alloc_job *j = &a->jobs[a->by_row[i].job];
 		if (j->tier == tier)
 			j->reach = share < 1 ? j->reach + share * (j->lowest - j->reach) : j->lowest;
 	}
-	return fmax(0, short_w - room);
+	return max_of(0, short_w - room);
 }
 
 static void relax_floors(ww_alloc *a)
@@ -441,7 +466,7 @@ static double equal_watts(const ww_alloc *a, const struct alloc_row *row, double
 		const struct load *load = &a->by_row[i];
 		double least = a->cut[load->job], most = a->plan[load->job];
 		bool moves = x > least && x < most;
-		sum += load->watts * (moves ? x : x < most ? least : fmax(least, most));
+		sum += load->watts * (moves ? x : x < most ? least : max_of(least, most));
 		*slope += moves ? load->watts : 0;
 	}
 	return sum;
@@ -450,7 +475,7 @@ static double equal_watts(const ww_alloc *a, const struct alloc_row *row, double
 /* The least cut that meets the row, given to all its jobs: Newton's steps on a rising broken line, inside a bracket. */
 static double equal_for_row(const ww_alloc *a, const struct alloc_row *row)
 {
-	double slope, lo = 0, hi = 1, x = fmin(1, row->need_w / row->size_w), watts = equal_watts(a, row, x, &slope);
+	double slope, lo = 0, hi = 1, x = min_of(1, row->need_w / row->size_w), watts = equal_watts(a, row, x, &slope);
 	for (int i = 0; i < 200 && fabs(watts - row->need_w) > 1e-15 * row->size_w; i++) {
 		if (watts < row->need_w)
 			lo = x;
@@ -464,7 +489,7 @@ static double equal_for_row(const ww_alloc *a, const struct alloc_row *row)
 		x = next;
 		watts = equal_watts(a, row, x, &slope);
 	}
-	return watts < row->need_w ? fmin(hi, x + 4e-15) : x;
+	return watts < row->need_w ? min_of(hi, x + 4e-15) : x;
 }
 
 /* Rows from small to large: each raises its jobs to the one cut that meets it, so a row inside is met before the row
@@ -483,7 +508,7 @@ static void solve_equal(ww_alloc *a)
 		double x = equal_for_row(a, row);
 		for (size_t k = row->first; k < row->first + row->n_loads; k++) {
 			uint32_t job = a->by_row[k].job;
-			a->cut[job] = fmax(a->cut[job], fmin(x, a->plan[job]));
+			a->cut[job] = max_of(a->cut[job], min_of(x, a->plan[job]));
 		}
 	}
 	for (size_t i = 0; i < a->n; i++)
@@ -495,14 +520,15 @@ static void set_bounds(ww_alloc *a, bool explore)
 	double deepest = 0;
 	for (size_t i = 0; i < a->n; i++) {
 		struct alloc_job *j = &a->jobs[i];
-		double deepest_useful =
-			fmin(j->reach, ww_curve_cut_at_loss(j->curve, 1)); /* no loss beyond all there is */
-		j->box = fmax(j->equal, explore ? deepest_useful : fmin(deepest_useful, j->measured));
+		double useful = min_of(j->reach, ww_curve_cut_at_loss(j->curve, 1)); /* no loss beyond all there is */
+		j->box = max_of(j->equal, explore ? useful : min_of(useful, j->measured));
+		j->hi = j->box;
 		j->cut = j->equal;
 		j->least = j->lo;
-		j->reach_kept = fmax(0, 1 - ww_curve_loss(j->curve, j->reach));
-		j->hi = j->box;
-		deepest = fmax(deepest, j->equal);
+		j->piece = j->piece + 2 < j->curve->n ? j->piece : j->curve->n - 2; /* of the last problem, or 0 */
+		j->piece = piece_near(j->curve, j->piece, j->equal);
+		j->reach_kept = max_of(0, 1 - piece_loss(j->curve, piece_near(j->curve, j->piece, j->reach), j->reach));
+		deepest = max_of(deepest, j->equal);
 	}
 	if (deepest == 0 && a->summary.outcome == WW_OUTCOME_OPTIMAL)
 		a->summary.outcome = WW_OUTCOME_UNCHANGED;
@@ -515,10 +541,16 @@ static double per_watt(const struct alloc_job *j)
 	return j->gain / j->baseline_w;
 }
 
+static double slope_at_equal(const struct alloc_job *j)
+{
+	const struct ww_knot *k = &j->curve->k[j->piece];
+	return k->slope + piece_bend(j->curve, j->piece) * (j->equal - k->cut_frac);
+}
+
 /* Objective per unit of loss and watt at the equal cut. */
 static double unit_at_equal(const ww_alloc *a, const struct alloc_job *j)
 {
-	double kept = a->objective == WW_OBJECTIVE_LOG ? fmax(1e-3, 1 - ww_curve_loss(j->curve, j->equal)) : 1;
+	double kept = a->objective == WW_OBJECTIVE_LOG ? max_of(1e-3, 1 - piece_loss(j->curve, j->piece, j->equal)) : 1;
 	return per_watt(j) / kept;
 }
 
@@ -540,7 +572,7 @@ static struct spread marginal_spread(const ww_alloc *a)
 		const struct alloc_job *j = &a->jobs[i];
 		if (j->equal <= 0)
 			continue;
-		double y = unit_at_equal(a, j) * ww_curve_slope(j->curve, j->equal), off = y - s.mean;
+		double y = unit_at_equal(a, j) * slope_at_equal(j), off = y - s.mean;
 		s.mean += off / ++s.n;
 		s.variance += off * (y - s.mean);
 		s.error += marginal_error(a, j);
@@ -562,19 +594,6 @@ static double pull_to_equal(const ww_alloc *a, const struct alloc_job *j, double
 	return slope / j->equal;
 }
 
-static void blend(const ww_alloc *a, struct alloc_job *j, double mean)
-{
-	struct pieces *p = j->pieces;
-	double s = j->trust, pull = s < 1 ? (1 - s) * pull_to_equal(a, j, mean) : 0;
-	p->n = j->curve->n;
-	for (uint32_t i = 0; i < p->n; i++) {
-		double cut = j->curve->k[i].cut_frac;
-		p->cut[i] = cut;
-		p->slope[i] = s * j->curve->k[i].slope + pull * cut;
-		p->loss[i] = i ? p->loss[i - 1] + (cut - p->cut[i - 1]) * (p->slope[i] + p->slope[i - 1]) / 2 : 0;
-	}
-}
-
 /*
  * Trust = signal / (signal + error). The spread of the marginals holds their errors too; over many jobs errors even out,
  * so the more jobs, the more of the spread is taken for signal.
@@ -582,8 +601,8 @@ static void blend(const ww_alloc *a, struct alloc_job *j, double mean)
 static void set_trust(ww_alloc *a)
 {
 	struct spread s = marginal_spread(a);
-	double share = fmax(0.05, (s.n - 2) / (s.n + 2)), trusted = 0, watts = 0;
-	double signal = fmax(s.variance - s.error, share * s.variance);
+	double share = max_of(0.05, (s.n - 2) / (s.n + 2)), trusted = 0, watts = 0;
+	double signal = max_of(s.variance - s.error, share * s.variance);
 	for (size_t i = 0; i < a->n; i++) {
 		struct alloc_job *j = &a->jobs[i];
 		bool touched = j->equal > 0 && s.mean > 0;
@@ -591,7 +610,7 @@ static void set_trust(ww_alloc *a)
 		j->trust = signal + error > 0 ? signal / (signal + error) : 1;
 		if (!touched)
 			j->trust = 1;
-		blend(a, j, s.mean);
+		j->tilt = j->trust < 1 ? (1 - j->trust) * pull_to_equal(a, j, s.mean) : 0;
 		trusted += touched ? j->trust * j->baseline_w : 0;
 		watts += touched ? j->baseline_w : 0;
 	}
@@ -608,7 +627,8 @@ static double price_of_bound(const ww_alloc *a, const struct alloc_row *row)
 		const struct load *load = &a->by_row[i];
 		const struct alloc_job *j = &a->jobs[load->job];
 		if (j->cut > j->least)
-			price = fmax(price, (answer_marginal(a, load->job, j->cut) - a->pull[load->job]) / load->watts);
+			price = max_of(price,
+			               (answer_marginal(a, load->job, j->cut) - a->pull[load->job]) / load->watts);
 	}
 	return price;
 }
@@ -636,12 +656,13 @@ static void publish(ww_alloc *a)
 {
 	for (size_t i = 0; i < a->n; i++) {
 		const struct alloc_job *j = &a->jobs[i];
+		uint32_t piece = piece_near(j->curve, a->answers[i].piece, j->cut);
 		a->shares[j->index] =
 			(struct ww_alloc_share){.cut_frac = j->cut,
-		                                .throughput_frac = fmax(0, 1 - ww_curve_loss(j->curve, j->cut)),
+		                                .throughput_frac = max_of(0, 1 - piece_loss(j->curve, piece, j->cut)),
 		                                .equal_cut_frac = j->equal,
 		                                .box_cut_frac = j->box,
-		                                .floor_frac = fmin(j->floor_frac, j->reach_kept),
+		                                .floor_frac = min_of(j->floor_frac, j->reach_kept),
 		                                .trust = j->trust};
 	}
 	publish_rows(a);

@@ -5,16 +5,20 @@
 
 #include "core/core_internal.h"
 
+static inline double min_of(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+static inline double max_of(double a, double b)
+{
+	return a > b ? a : b;
+}
+
 /* One share of a job's power on a row: watts of the row freed by a full cut of the job. */
 struct load {
 	uint32_t row, job;
 	double watts;
-};
-
-/* The curve a job is divided by: knots of the blended loss. */
-struct pieces {
-	uint32_t n;
-	double cut[WW_MAX_KNOTS], loss[WW_MAX_KNOTS], slope[WW_MAX_KNOTS];
 };
 
 struct alloc_job {
@@ -30,10 +34,11 @@ struct alloc_job {
 	double measured;          /* deepest cut measured */
 	double lo, hi;            /* bounds of the division */
 	double equal, box, trust;
-	double cut;             /* best division so far */
-	size_t first, n_loads;  /* its loads */
-	struct ww_curve *curve; /* apart, so that what every row asks of its jobs lies close together */
-	struct pieces *pieces;
+	double cut;            /* best division so far */
+	size_t first, n_loads; /* its loads */
+	double tilt;           /* the curve it is divided by: trust x its loss + tilt x cut^2 / 2 */
+	uint32_t piece;        /* of the curve, at the equal cut */
+	struct ww_curve *curve;
 };
 
 /* What a sweep reads of a job: its bounds and the piece of its curve that answered last. */
@@ -85,11 +90,10 @@ struct ww_alloc {
 	struct alloc_room room;
 	size_t n_loads;
 	enum ww_objective objective;
-	double unit;            /* the largest gain: what the objective is counted in */
-	struct place *places;   /* ascending id */
-	struct alloc_job *jobs; /* in that order */
-	struct ww_curve *curves;
-	struct pieces *pieces;
+	double unit;             /* the largest gain: what the objective is counted in */
+	struct place *places;    /* ascending id */
+	struct alloc_job *jobs;  /* in that order */
+	struct ww_curve *curves; /* of the jobs */
 	struct answer *answers;
 	struct alloc_row *rows;
 	struct load *loads; /* by job */
@@ -102,6 +106,7 @@ struct ww_alloc {
 	double *pull, *plan;     /* per job: price of a unit of cut; a division that keeps every row */
 	double *anchor;          /* per job: the cut that a pull of `hold` per watt and cut holds it to */
 	double hold, hold_share; /* hold_share: of the mean price per watt */
+	bool at_anchor;          /* the answers are the anchors */
 	bool can_let_go;         /* without it the steps have not become short yet */
 	double *wish;            /* per job: scratch of repair */
 	double damping;          /* of Newton's step, relative to the curvature of each row alone */
@@ -129,11 +134,37 @@ bool price_sweep(ww_alloc *a);
 /* Value, bound and gap of the best division so far, which is published already. */
 void price_summary(ww_alloc *a);
 
+/* The curve's piece that holds the cut, looked for from `piece` on; its loss there. */
+static inline uint32_t piece_near(const struct ww_curve *c, uint32_t piece, double cut)
+{
+	while (piece > 0 && cut < c->k[piece].cut_frac)
+		piece--;
+	while (piece + 2 < c->n && cut >= c->k[piece + 1].cut_frac)
+		piece++;
+	return piece;
+}
+
+static inline double piece_bend(const struct ww_curve *c, uint32_t piece)
+{
+	const struct ww_knot *k = &c->k[piece];
+	return (k[1].slope - k[0].slope) / (k[1].cut_frac - k[0].cut_frac);
+}
+
+static inline double piece_loss(const struct ww_curve *c, uint32_t piece, double cut)
+{
+	const struct ww_knot *k = &c->k[piece];
+	double x = cut - k->cut_frac;
+	return k->loss_frac + x * (k->slope + 0.5 * piece_bend(c, piece) * x);
+}
+
 /* ---- price_answer.c: the jobs' answers to prices ------------------------------------------------------------------- */
 
 /* Makes the answers of all jobs ready: for their curves and bounds, for changed bounds. */
 void answers_start(ww_alloc *a);
 void answers_rebound(ww_alloc *a);
+
+/* Held to anchors that are the answers themselves, the answers stay and only their derivatives change. */
+void answers_hold(ww_alloc *a);
 
 /* Cut of job i at the price `pull` of a unit of cut, and its derivative by the price (0 at a bound). */
 double answer_at(ww_alloc *a, size_t i, double pull, double *k);

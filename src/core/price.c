@@ -17,8 +17,11 @@
 #define GOOD_GAP 1e-12   /* relative gap at which nothing is left to gain */
 #define NEARLY_GOOD 1e-5 /* from here on nothing holds a job to its anchor, where that works */
 #define STALLED_SWEEPS 4 /* sweeps without progress after which rounding has won */
-#define SETTLED 1e-9     /* of a row's size */
+#define SETTLED 1e-10    /* of a row's size */
 #define ROUNDING 1e-14
+#define STEPS 3       /* of Newton in a sweep, while far */
+#define FAR 0.3       /* of the gap */
+#define FAR_LOSS 0.03 /* of the loss, which is as good as any gap needs at first */
 #define LINE_STEPS 12
 /* Pull that holds a job to its anchor, per unit of cut and watt, as a share of the mean price per watt. */
 #define HOLD_FIRST 0.1
@@ -61,15 +64,15 @@ static void long_jobs(ww_alloc *a)
 /* The equal cut, made good where maxmin's level took cuts back, and the answer to the first prices, made good too. */
 static void first_plans(ww_alloc *a)
 {
-	a->loss = INFINITY;
-	for (size_t i = 0; i < a->n; i++)
-		a->plan[i] = fmax(a->jobs[i].lo, a->jobs[i].cut);
-	if (a->objective == WW_OBJECTIVE_MAXMIN)
+	if (a->objective == WW_OBJECTIVE_MAXMIN) {
+		a->loss = INFINITY;
+		for (size_t i = 0; i < a->n; i++)
+			a->plan[i] = max_of(a->jobs[i].lo, a->jobs[i].cut);
 		repair(a, a->plan);
-	take_plan(a);
-	repair(a, a->cut);
-	take_plan(a);
-	memcpy(a->anchor, a->plan, a->n * sizeof *a->anchor);
+		take_plan(a);
+	}
+	memcpy(a->anchor, a->cut, a->n * sizeof *a->anchor);
+	a->at_anchor = true;
 }
 
 void price_start(ww_alloc *a)
@@ -93,7 +96,7 @@ void price_start(ww_alloc *a)
 		start_prices(a);
 		a->dual = evaluate(a, a->price);
 	}
-	a->lower = fmax(none, a->dual);
+	a->lower = max_of(none, a->dual);
 	first_plans(a);
 	a->last_rows = a->n_rows;
 	a->started = true;
@@ -115,10 +118,10 @@ static void adapt(ww_alloc *a, double length)
 {
 	if (length > 0.5) {
 		a->damping = a->damping > 1e-3 ? a->damping * 0.1 : 0;
-		a->hold_share = fmax(HOLD_LEAST, a->hold_share / 2);
+		a->hold_share = max_of(HOLD_LEAST, a->hold_share / 2);
 	} else if (length < 0.1) {
-		a->damping = fmin(10, fmax(0.01, 10 * a->damping));
-		a->hold_share = fmin(HOLD_MOST, 4 * a->hold_share);
+		a->damping = min_of(10, max_of(0.01, 10 * a->damping));
+		a->hold_share = min_of(HOLD_MOST, 4 * a->hold_share);
 		a->can_let_go = a->can_let_go && a->hold > 0;
 	}
 }
@@ -133,7 +136,7 @@ static bool line_search(ww_alloc *a, const double *step)
 	double lo = 0, hi = INFINITY, slope_lo = slope_along(a, step), slope_hi = 0, first = slope_lo;
 	for (int n = 0; n < LINE_STEPS && first > 0; n++) {
 		for (size_t r = 0; r < a->n_rows; r++)
-			trial[r] = fmax(0, a->price[r] + at * step[r]);
+			trial[r] = max_of(0, a->price[r] + at * step[r]);
 		double dual = evaluate(a, trial), slope = slope_along(a, step);
 		if (dual > most) {
 			memcpy(best, trial, a->n_rows * sizeof *best);
@@ -149,7 +152,7 @@ static bool line_search(ww_alloc *a, const double *step)
 			hi = at;
 			slope_hi = slope;
 		}
-		at = lo + (hi - lo) * fmin(fmax(slope_lo / (slope_lo - slope_hi), 0.1), 0.9);
+		at = lo + (hi - lo) * min_of(max_of(slope_lo / (slope_lo - slope_hi), 0.1), 0.9);
 	}
 	adapt(a, length);
 	if (length > 0)
@@ -232,25 +235,41 @@ static bool is_settled(const ww_alloc *a)
 	return settled;
 }
 
+/* What the answers still miss or give too much, at the prices, against the loss. */
+static bool is_far(const ww_alloc *a)
+{
+	double off = 0;
+	for (size_t r = 0; r < a->n_rows; r++)
+		off += a->price[r] * fabs(a->gradient[r]);
+	return off > FAR * min_of(a->loss - a->lower, FAR_LOSS * fabs(a->loss));
+}
+
 bool price_sweep(ww_alloc *a)
 {
-	double full = full_value(a), scale = fmax(fabs(full - a->loss), 1e-12), lower = a->lower, *step = a->work[0];
+	double full = full_value(a), scale = max_of(fabs(full - a->loss), 1e-12), lower = a->lower, *step = a->work[0];
 	double gap = (a->loss - lower) / scale;
 	if (a->stalled >= STALLED_SWEEPS || (gap <= GOOD_GAP && (!a->can_let_go || is_settled(a))))
 		return false;
 	set_hold(a, gap < NEARLY_GOOD);
-	a->dual = evaluate(a, a->price);
-	wake_rows(a);
-	newton_step(a, step, fmin(fmax(gap, 1e-6), 0.03));
-	bool moved = line_search(a, step);
-	if (!moved)
-		row_by_row(a, NULL);
+	if (a->at_anchor)
+		answers_hold(a);
+	else if (a->hold > 0)
+		a->dual = evaluate(a, a->price);
+	a->at_anchor = false;
+	for (int n = 0; n < STEPS && (n == 0 || is_far(a)); n++) {
+		wake_rows(a);
+		newton_step(a, step, min_of(max_of(gap, 1e-6), 0.03));
+		if (!line_search(a, step))
+			row_by_row(a, NULL);
+	}
 	repair(a, a->cut);
 	memcpy(a->anchor, a->plan, a->n * sizeof *a->anchor);
 	bool better = take_plan(a);
-	a->hold = 0;
-	a->dual = evaluate(a, a->price);
-	a->lower = fmax(a->lower, a->dual);
+	if (a->hold > 0) {
+		a->hold = 0;
+		a->dual = evaluate(a, a->price);
+	}
+	a->lower = max_of(a->lower, a->dual);
 	a->stalled = better || a->lower > lower + 1e-12 * scale ? 0 : a->stalled + 1;
 	return true;
 }
@@ -262,7 +281,7 @@ static double real_value(const ww_alloc *a)
 	for (size_t i = 0; i < a->n; i++) {
 		const struct alloc_job *j = &a->jobs[i];
 		double kept = a->shares[j->index].throughput_frac;
-		sum += j->gain * (a->objective == WW_OBJECTIVE_LOG ? log(fmax(kept, 1e-3)) : kept);
+		sum += j->gain * (a->objective == WW_OBJECTIVE_LOG ? log(max_of(kept, 1e-3)) : kept);
 	}
 	return sum;
 }
@@ -283,14 +302,14 @@ void price_summary(ww_alloc *a)
 	if (a->objective == WW_OBJECTIVE_MAXMIN) {
 		double least = 1, most = a->started ? a->level_bound : 1;
 		for (size_t i = 0; i < a->n; i++) {
-			least = fmin(least, level_at(&a->jobs[i], a->jobs[i].cut));
+			least = min_of(least, level_at(&a->jobs[i], a->jobs[i].cut));
 			if (!a->started)
-				most = fmin(most, level_at(&a->jobs[i], a->jobs[i].lo));
+				most = min_of(most, level_at(&a->jobs[i], a->jobs[i].lo));
 		}
 		s->value = a->n ? least : 0;
-		s->bound = a->n ? fmax(least, most) : 0;
+		s->bound = a->n ? max_of(least, most) : 0;
 	}
-	s->bound = fmax(s->bound, s->value); /* the two may cross by rounding */
+	s->bound = max_of(s->bound, s->value); /* the two may cross by rounding */
 	double gap = s->bound - s->value;
 	double real = a->objective == WW_OBJECTIVE_MAXMIN ? s->value : a->unit * real_value(a);
 	if (real == 0) /* every job stands still: in terms of what they would do */

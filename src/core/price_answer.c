@@ -20,39 +20,48 @@ static double counted(bool log, double loss)
 	return loss <= most ? -log1p(-loss) : (loss - most) / LOG_KEPT_LEAST - log1p(-most);
 }
 
-static double knot_marginal(const struct pieces *p, uint32_t i, bool log)
+/* A knot of the curve that the job is divided by. */
+static struct ww_knot blended(const struct alloc_job *j, uint32_t i)
 {
-	return log ? p->slope[i] / fmax(1 - p->loss[i], LOG_KEPT_LEAST) : p->slope[i];
+	const struct ww_knot *k = &j->curve->k[i];
+	double cut = k->cut_frac;
+	return (struct ww_knot){cut, j->trust * k->loss_frac + j->tilt * cut * cut / 2,
+	                        j->trust * k->slope + j->tilt * cut};
 }
 
-static double bend_of(const struct pieces *p, uint32_t i)
+static double knot_marginal(const struct ww_knot *k, bool log)
 {
-	return (p->slope[i + 1] - p->slope[i]) / (p->cut[i + 1] - p->cut[i]);
+	return log ? k->slope / max_of(1 - k->loss_frac, LOG_KEPT_LEAST) : k->slope;
 }
 
 static void take_piece(ww_alloc *a, size_t i, uint32_t piece)
 {
-	const struct pieces *p = a->jobs[i].pieces;
+	const struct alloc_job *j = &a->jobs[i];
 	struct answer *q = &a->answers[i];
+	struct ww_knot k = blended(j, piece), next = blended(j, piece + 1);
 	q->piece = piece;
-	q->cut = p->cut[piece];
-	q->end = p->cut[piece + 1];
-	q->loss = p->loss[piece];
-	q->slope = p->slope[piece];
-	q->bend = bend_of(p, piece);
-	q->from = piece > 0 ? knot_marginal(p, piece, is_log(a)) : -INFINITY;
-	q->to = piece + 2 < p->n ? knot_marginal(p, piece + 1, is_log(a)) : INFINITY;
+	q->cut = k.cut_frac;
+	q->end = next.cut_frac;
+	q->loss = k.loss_frac;
+	q->slope = k.slope;
+	q->bend = (next.slope - k.slope) / (next.cut_frac - k.cut_frac);
+	q->from = piece > 0 ? knot_marginal(&k, is_log(a)) : -INFINITY;
+	q->to = piece + 2 < j->curve->n ? knot_marginal(&next, is_log(a)) : INFINITY;
 }
 
 /* hold: change of the marginal per unit of cut by what holds the job to its anchor. */
+static double held_marginal(const ww_alloc *a, size_t i, uint32_t knot, double hold)
+{
+	struct ww_knot k = blended(&a->jobs[i], knot);
+	return knot_marginal(&k, is_log(a)) + hold * (k.cut_frac - a->anchor[i]);
+}
+
 static void find_piece(ww_alloc *a, size_t i, double slope, double hold)
 {
-	const struct pieces *p = a->jobs[i].pieces;
-	uint32_t piece = a->answers[i].piece;
-	while (piece > 0 && slope < knot_marginal(p, piece, is_log(a)) + hold * (p->cut[piece] - a->anchor[i]))
+	uint32_t n = a->jobs[i].curve->n, piece = a->answers[i].piece;
+	while (piece > 0 && slope < held_marginal(a, i, piece, hold))
 		piece--;
-	while (piece + 2 < p->n &&
-	       slope >= knot_marginal(p, piece + 1, is_log(a)) + hold * (p->cut[piece + 1] - a->anchor[i]))
+	while (piece + 2 < n && slope >= held_marginal(a, i, piece + 1, hold))
 		piece++;
 	take_piece(a, i, piece);
 }
@@ -89,32 +98,42 @@ double answer_at(ww_alloc *a, size_t i, double pull, double *k)
 	return cut;
 }
 
-static uint32_t piece_of(const struct pieces *p, uint32_t piece, double cut)
+/* Loss and slope at a cut of the curve that the job is divided by, not yet as the objective counts them. */
+static double plain_loss(const ww_alloc *a, size_t i, double cut, double *slope)
 {
-	while (piece > 0 && cut < p->cut[piece])
-		piece--;
-	while (piece + 2 < p->n && cut >= p->cut[piece + 1])
-		piece++;
-	return piece;
+	const struct alloc_job *j = &a->jobs[i];
+	const struct answer *q = &a->answers[i];
+	if (cut >= q->cut && cut <= q->end) {
+		double x = cut - q->cut;
+		*slope = q->slope + q->bend * x;
+		return q->loss + x * (q->slope + q->bend * x / 2);
+	}
+	uint32_t piece = piece_near(j->curve, q->piece, cut);
+	struct ww_knot k = blended(j, piece), next = blended(j, piece + 1);
+	double x = cut - k.cut_frac, bend = (next.slope - k.slope) / (next.cut_frac - k.cut_frac);
+	*slope = k.slope + bend * x;
+	return k.loss_frac + x * (k.slope + bend * x / 2);
 }
 
 double answer_loss(const ww_alloc *a, size_t i, double cut)
 {
 	const struct answer *q = &a->answers[i];
-	const struct pieces *p = a->jobs[i].pieces;
-	uint32_t piece = piece_of(p, q->piece, cut);
-	double x = cut - p->cut[piece];
-	return q->gain * counted(is_log(a), p->loss[piece] + x * (p->slope[piece] + bend_of(p, piece) * x / 2));
+	if (cut == q->lo || cut == q->hi)
+		return cut == q->lo ? q->loss_lo : q->loss_hi;
+	double slope, loss = plain_loss(a, i, cut, &slope);
+	return q->gain * counted(is_log(a), loss);
+}
+
+static double loss_anew(const ww_alloc *a, size_t i, double cut)
+{
+	double slope, loss = cut > 0 ? plain_loss(a, i, cut, &slope) : 0;
+	return a->answers[i].gain * counted(is_log(a), loss);
 }
 
 double answer_marginal(const ww_alloc *a, size_t i, double cut)
 {
-	const struct pieces *p = a->jobs[i].pieces;
-	uint32_t piece = piece_of(p, a->answers[i].piece, cut);
-	double x = cut - p->cut[piece], b = bend_of(p, piece), slope = p->slope[piece] + b * x;
-	if (is_log(a))
-		slope /= fmax(1 - (p->loss[piece] + x * (p->slope[piece] + b * x / 2)), LOG_KEPT_LEAST);
-	return a->answers[i].gain * slope;
+	double slope, loss = plain_loss(a, i, cut, &slope);
+	return a->answers[i].gain * (is_log(a) ? slope / max_of(1 - loss, LOG_KEPT_LEAST) : slope);
 }
 
 void answers_start(ww_alloc *a)
@@ -122,15 +141,15 @@ void answers_start(ww_alloc *a)
 	for (size_t i = 0; i < a->n; i++) {
 		const struct alloc_job *j = &a->jobs[i];
 		struct answer *q = &a->answers[i];
-		*q = (struct answer){.gain = j->gain,
-		                     .baseline_w = j->baseline_w,
-		                     .lo = j->lo,
-		                     .hi = j->hi,
-		                     .first = (uint32_t)j->first,
-		                     .n_loads = (uint32_t)j->n_loads};
-		take_piece(a, i, piece_of(j->pieces, 0, j->equal));
-		q->loss_lo = answer_loss(a, i, j->lo);
-		q->loss_hi = answer_loss(a, i, j->hi);
+		q->gain = j->gain;
+		q->baseline_w = j->baseline_w;
+		q->lo = j->lo;
+		q->hi = j->hi;
+		q->first = (uint32_t)j->first;
+		q->n_loads = (uint32_t)j->n_loads;
+		take_piece(a, i, j->piece);
+		q->loss_lo = loss_anew(a, i, j->lo);
+		q->loss_hi = loss_anew(a, i, j->hi);
 	}
 }
 
@@ -140,12 +159,19 @@ void answers_rebound(ww_alloc *a)
 		const struct alloc_job *j = &a->jobs[i];
 		struct answer *q = &a->answers[i];
 		if (q->lo != j->lo)
-			q->loss_lo = answer_loss(a, i, j->lo);
+			q->loss_lo = loss_anew(a, i, j->lo);
 		if (q->hi != j->hi)
-			q->loss_hi = answer_loss(a, i, j->hi);
+			q->loss_hi = loss_anew(a, i, j->hi);
 		q->lo = j->lo;
 		q->hi = j->hi;
 	}
+}
+
+/* The same answers, but held. */
+void answers_hold(ww_alloc *a)
+{
+	for (size_t i = 0; i < a->n; i++)
+		a->bend[i] /= 1 + a->hold * a->answers[i].baseline_w * a->bend[i];
 }
 
 double evaluate(ww_alloc *a, const double *price)

@@ -10,8 +10,9 @@
 #include <string.h>
 
 #define CG_STEPS 60
+#define FACE_TRUST 0.1    /* less damping for the next face when no price fell to 0 on this one */
 #define PASSES 3          /* of relaxation before a face is chosen */
-#define FACES 6           /* changes of the set of rows at price 0 */
+#define FACES 10          /* changes of the set of rows at price 0 */
 #define FACE_DAMPING 0.03 /* of the diagonal: how far one face may be trusted */
 #define LEAST_PIVOT 1e-4  /* of the diagonal */
 
@@ -125,7 +126,7 @@ static void factorise(ww_alloc *a)
 		uint32_t r = a->small_first[i];
 		if (!c->used[r])
 			continue;
-		c->pivot[r] = fmax(c->pivot[r], LEAST_PIVOT * (c->diagonal[r] + c->extra[r]));
+		c->pivot[r] = max_of(c->pivot[r], LEAST_PIVOT * (c->diagonal[r] + c->extra[r]));
 		for (uint32_t p = c->first[i]; p < c->first[i + 1]; p++) {
 			c->stamp[c->column[p]] = r + 1;
 			c->slot[c->column[p]] = p;
@@ -169,11 +170,16 @@ static void find_residual(const ww_alloc *a, const double *step, double *residua
 		residual[r] = a->curvature.used[r] ? a->gradient[r] - residual[r] : 0;
 }
 
+struct effort {
+	double share, first; /* residuals, in the factor's measure: to be reached relative to the first one */
+	double damping;      /* of the diagonal */
+};
+
 /* Conjugate gradients on the free rows, until the residual's size, in the factor's measure, is `enough`. */
-static double solve_face(ww_alloc *a, double *step, double *residual, double share, double first)
+static double solve_face(ww_alloc *a, double *step, double *residual, const struct effort *e)
 {
 	const struct curvature *c = &a->curvature;
-	double damping = FACE_DAMPING + a->damping;
+	double damping = e->damping + a->damping, share = e->share, first = e->first;
 	double *direction = a->work[2], *image = a->work[3], *z = a->work[4], rz = 0;
 	for (size_t r = 0; r < a->n_rows; r++)
 		if (c->fixed[r])
@@ -183,7 +189,7 @@ static double solve_face(ww_alloc *a, double *step, double *residual, double sha
 		direction[r] = z[r];
 		rz += residual[r] * z[r];
 	}
-	first = fmax(first, rz);
+	first = max_of(first, rz);
 	for (int n = 0; n < CG_STEPS && rz > share * share * first; n++) {
 		double curvature = 0, next = 0;
 		times(a, direction, damping, image);
@@ -219,7 +225,7 @@ static void relax(ww_alloc *a, double *step, double *residual, double *moved)
 		for (uint32_t p = c->first[i]; p < c->first[i + 1]; p++)
 			residual[r] -= c->value[p] * moved[c->column[p]];
 		double diagonal = (1 + a->damping) * (c->diagonal[r] + c->extra[r]),
-		       move = fmax(residual[r] / diagonal, -a->price[r] - step[r]);
+		       move = max_of(residual[r] / diagonal, -a->price[r] - step[r]);
 		step[r] += move;
 		moved[r] = move;
 		residual[r] -= diagonal * move;
@@ -228,24 +234,44 @@ static void relax(ww_alloc *a, double *step, double *residual, double *moved)
 	}
 }
 
+/* Size of the residual, in steps that each row would take alone; rows that stay at 0 do not count. */
+static double residual_size(const ww_alloc *a, const double *step, const double *residual)
+{
+	const struct curvature *c = &a->curvature;
+	double sum = 0;
+	for (size_t r = 0; r < a->n_rows; r++)
+		if (c->used[r] && (residual[r] > 0 || a->price[r] + step[r] > 0))
+			sum += residual[r] * residual[r] / (c->diagonal[r] + c->extra[r]);
+	return sum;
+}
+
 void newton_step(ww_alloc *a, double *step, double share)
 {
 	struct curvature *c = &a->curvature;
-	double *residual = a->work[1], first = 0;
+	double *residual = a->work[1], first_size = 0;
+	struct effort e = {.share = share, .damping = FACE_DAMPING};
 	choose_used(a);
 	gather(a);
 	factorise(a);
 	memset(step, 0, a->n_rows * sizeof *step);
 	for (int face = 0; face < FACES; face++) {
 		find_residual(a, step, residual);
+		double size = residual_size(a, step, residual);
+		first_size = face ? first_size : size;
+		if (size <= share * share * first_size)
+			break;
 		memset(a->work[2], 0, a->n_rows * sizeof *step);
 		for (int pass = 0; pass < PASSES; pass++)
 			relax(a, step, residual, a->work[2]);
 		find_residual(a, step, residual);
 		for (size_t r = 0; r < a->n_rows; r++)
 			c->fixed[r] = a->price[r] + step[r] <= 0 && residual[r] <= 0;
-		first = solve_face(a, step, residual, share, first);
-		for (size_t r = 0; r < a->n_rows; r++)
-			step[r] = fmax(step[r], -a->price[r]);
+		e.first = solve_face(a, step, residual, &e);
+		bool fell = false;
+		for (size_t r = 0; r < a->n_rows; r++) {
+			fell = fell || step[r] < -a->price[r];
+			step[r] = max_of(step[r], -a->price[r]);
+		}
+		e.damping *= fell ? 1 : FACE_TRUST;
 	}
 }

@@ -8,8 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-#define MARGIN 1e-13       /* of a row's size */
-#define WORTH_GIVING 1e-12 /* of the site's size */
+#define WORTH 0.05    /* of the gap */
+#define LAST_GAP 1e-5 /* of the loss */
+#define MARGIN 1e-13  /* of a row's size */
 
 /* a->work[0]: watts that each row lacks. */
 static void find_deficits(ww_alloc *a)
@@ -41,7 +42,7 @@ static void deepen_answering(ww_alloc *a, const struct alloc_row *row, double de
 		const struct load *load = &a->by_row[i];
 		double more = deficit / answer_w * load->watts * a->bend[load->job];
 		if (more > 0 && a->plan[load->job] < a->answers[load->job].hi)
-			set_cut(a, load->job, fmin(a->answers[load->job].hi, a->plan[load->job] + more));
+			set_cut(a, load->job, min_of(a->answers[load->job].hi, a->plan[load->job] + more));
 	}
 }
 
@@ -51,7 +52,7 @@ static void deepen_all(ww_alloc *a, const struct alloc_row *row, double deficit)
 	double left = 0;
 	for (size_t i = row->first; i < row->first + row->n_loads; i++)
 		left += a->by_row[i].watts * (a->answers[a->by_row[i].job].hi - a->plan[a->by_row[i].job]);
-	double share = left > 0 ? fmin(1, deficit / left) : 0;
+	double share = left > 0 ? min_of(1, deficit / left) : 0;
 	for (size_t i = row->first; share > 0 && i < row->first + row->n_loads; i++) {
 		uint32_t job = a->by_row[i].job;
 		double hi = a->answers[job].hi, cut = a->plan[job];
@@ -69,12 +70,10 @@ static bool has_spare(const ww_alloc *a, const struct answer *q)
 
 /*
  * Gives cuts back that no row of the job needs, to all such jobs at once: in proportion to their answers, or to what they
- * have. a->work[1]: watts that a row's jobs would take at most; [2]: watts that it lacks, of before. False when hardly
- * anything was left to give.
+ * have. a->work[1]: watts that a row's jobs would take at most; [2]: watts that it lacks, of before.
  */
-static bool give_back(ww_alloc *a, bool answering)
+static void give_back(ww_alloc *a, bool answering)
 {
-	double given_w = 0;
 	double *want = a->work[1], *deficit = a->work[2];
 	memset(want, 0, a->n_rows * sizeof *want);
 	memcpy(deficit, a->work[0], a->n_rows * sizeof *deficit);
@@ -91,12 +90,18 @@ static bool give_back(ww_alloc *a, bool answering)
 		if (a->wish[i] <= 0)
 			continue;
 		for (const struct load *l = &a->loads[q->first], *end = l + q->n_loads; l < end; l++)
-			share = fmin(share, -deficit[l->row] / want[l->row]);
-		double cut = fmax(q->lo, a->plan[i] - share * a->wish[i]);
-		given_w += q->baseline_w * (a->plan[i] - cut);
-		set_cut(a, i, cut);
+			share = min_of(share, -deficit[l->row] / want[l->row]);
+		set_cut(a, i, max_of(q->lo, a->plan[i] - share * a->wish[i]));
 	}
-	return given_w > WORTH_GIVING * a->rows[a->n_rows - 1].size_w;
+}
+
+/* What is cut too much costs about its price; little of it is left alone until the gap is small. */
+static bool is_worth_it(const ww_alloc *a)
+{
+	double worth = 0;
+	for (size_t r = 0; r < a->n_rows; r++)
+		worth -= a->price[r] * min_of(0, a->work[0][r]);
+	return worth > WORTH * (a->loss - a->lower) || a->loss - a->lower <= LAST_GAP * fabs(a->loss);
 }
 
 void repair(ww_alloc *a, const double *start)
@@ -111,8 +116,6 @@ void repair(ww_alloc *a, const double *start)
 		if (a->work[0][r] > 0)
 			deepen_all(a, &a->rows[r], a->work[0][r]);
 	}
-	for (int turn = 0; turn < 2 && give_back(a, true); turn++)
-		;
-	for (int turn = 0; turn < 2 && give_back(a, false); turn++)
-		;
+	for (int turn = 0; turn < 3 && is_worth_it(a); turn++)
+		give_back(a, turn < 1);
 }

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#define LEVEL_NEAR 3e-3  /* of a row's size: as near as a level need be met */
 #define NEARLY_ALL 1e-12 /* of a row's size: what rounding may hide */
 
 /* ---- One row alone ---------------------------------------------------------------------------------------------------- */
@@ -30,21 +31,23 @@ static double row_watts(ww_alloc *a, const struct alloc_row *row, pull_at *pull,
 
 double meet_row(ww_alloc *a, const struct alloc_row *row, pull_at *pull, double guess, double near)
 {
-	double slope, watts = row_watts(a, row, pull, 0, &slope), lo = 0, hi = INFINITY, at = 0;
-	if (watts >= row->need_w - near)
-		return 0;
-	for (int i = 0; i < 100 && fabs(watts - row->need_w) > near; i++) {
+	double slope, watts = 0, lo = 0, hi = INFINITY, at = guess;
+	for (int i = 0; i < 100; i++) {
+		watts = row_watts(a, row, pull, at, &slope);
+		if (fabs(watts - row->need_w) <= near || (at == 0 && watts > row->need_w))
+			break;
 		if (watts < row->need_w)
 			lo = at;
 		else
 			hi = at;
 		if (isfinite(hi) && hi - lo <= 1e-15 * hi)
 			break;
-		double next = slope > 0 && at > 0 ? at + (row->need_w - watts) / slope : i ? INFINITY : guess;
-		if (!(next > lo && next < hi))
-			next = isinf(hi) ? fmax(16 * lo, 1e-12) : lo + (hi - lo) / 2;
+		double next = slope > 0 ? at + (row->need_w - watts) / slope : isinf(hi) ? INFINITY : lo - 1;
+		if (lo == 0 && next <= 0)
+			next = at > 1e-3 * guess ? at / 16 : 0;
+		else if (!(next > lo && next < hi))
+			next = isinf(hi) ? max_of(16 * lo, 1e-12) : lo + (hi - lo) / 2;
 		at = next;
-		watts = row_watts(a, row, pull, at, &slope);
 	}
 	return at;
 }
@@ -54,7 +57,7 @@ double meet_row(ww_alloc *a, const struct alloc_row *row, pull_at *pull, double 
 /* A job's price is the larger of its effective level so far (in a->plan) and the row's level, per watt. */
 static double level_pull(const ww_alloc *a, const struct load *load, double level)
 {
-	return fmax(a->plan[load->job], level) * a->answers[load->job].baseline_w;
+	return max_of(a->plan[load->job], level) * a->answers[load->job].baseline_w;
 }
 
 /* Mean marginal per watt of the row's jobs at the equal cut (in a->pull). */
@@ -66,20 +69,38 @@ static double mean_marginal(const ww_alloc *a, const struct alloc_row *row)
 	return sum / row->size_w;
 }
 
+/* Watts that the row lacks at the levels so far. */
+static double row_lacks(const ww_alloc *a, const struct alloc_row *row)
+{
+	double lacks = row->need_w;
+	for (size_t k = row->first; k < row->first + row->n_loads; k++)
+		lacks -= a->by_row[k].watts * a->cut[a->by_row[k].job];
+	return lacks;
+}
+
+/* a->cut: answers to the levels so far; a->pull: marginal per watt at the equal cut. */
 static void find_levels(ww_alloc *a, double *level)
 {
-	memset(a->plan, 0, a->n * sizeof *a->plan);
-	for (size_t i = 0; i < a->n; i++)
+	double k_unused;
+	for (size_t i = 0; i < a->n; i++) {
+		a->plan[i] = 0;
+		a->cut[i] = answer_at(a, i, 0, &k_unused);
 		a->pull[i] = answer_marginal(a, i, a->jobs[i].equal) / a->answers[i].baseline_w;
+	}
 	for (size_t i = 0; i < a->n_rows; i++) {
 		size_t r = a->small_first[i];
 		const struct alloc_row *row = &a->rows[r];
 		level[r] = 0;
-		if (!row->priced)
+		if (!row->priced || row_lacks(a, row) <= LEVEL_NEAR * row->size_w)
 			continue;
-		level[r] = meet_row(a, row, level_pull, mean_marginal(a, row), 1e-4 * row->size_w);
-		for (size_t k = row->first; level[r] > 0 && k < row->first + row->n_loads; k++)
-			a->plan[a->by_row[k].job] = fmax(a->plan[a->by_row[k].job], level[r]);
+		level[r] = meet_row(a, row, level_pull, mean_marginal(a, row), LEVEL_NEAR * row->size_w);
+		for (size_t k = row->first; level[r] > 0 && k < row->first + row->n_loads; k++) {
+			uint32_t job = a->by_row[k].job;
+			if (a->plan[job] >= level[r])
+				continue;
+			a->plan[job] = level[r];
+			a->cut[job] = answer_at(a, job, level[r] * a->answers[job].baseline_w, &k_unused);
+		}
 	}
 }
 
@@ -98,7 +119,7 @@ static void levels_to_prices(ww_alloc *a, const double *level)
 			around += a->by_row[k].watts * a->plan[a->by_row[k].job];
 			watts += a->by_row[k].watts;
 		}
-		a->price[r] = watts > 0 ? fmax(0, level[r] - around / watts) : 0;
+		a->price[r] = watts > 0 ? max_of(0, level[r] - around / watts) : 0;
 		for (size_t k = row->first; a->price[r] > 0 && k < row->first + row->n_loads; k++) {
 			const struct answer *q = &a->answers[a->by_row[k].job];
 			a->plan[a->by_row[k].job] += a->price[r] * a->by_row[k].watts / q->baseline_w;
@@ -122,7 +143,7 @@ double level_at(const struct alloc_job *j, double cut)
 /* The deepest cut with which a job's weighted loss keeps to 1 - level. */
 static double cut_at_level(const struct alloc_job *j, double level)
 {
-	return fmax(j->lo, fmin(j->hi, ww_curve_cut_at_loss(j->curve, (1 - level) / j->weight)));
+	return max_of(j->lo, min_of(j->hi, ww_curve_cut_at_loss(j->curve, (1 - level) / j->weight)));
 }
 
 static bool row_is_kept(const ww_alloc *a, const struct alloc_row *row, double level)
@@ -138,15 +159,15 @@ void solve_level(ww_alloc *a)
 {
 	double least = 1, level = 1;
 	for (size_t i = 0; i < a->n; i++) {
-		least = fmin(least, level_at(&a->jobs[i], a->jobs[i].hi));
-		level = fmin(level, level_at(&a->jobs[i], a->jobs[i].lo));
+		least = min_of(least, level_at(&a->jobs[i], a->jobs[i].hi));
+		level = min_of(level, level_at(&a->jobs[i], a->jobs[i].lo));
 	}
 	a->level_bound = level;
 	for (size_t i = a->n_rows; i-- > 0;) {
 		const struct alloc_row *row = &a->rows[a->small_first[i]];
 		if (row->need_w <= 0 || row_is_kept(a, row, level))
 			continue;
-		double lo = fmin(least, level), hi = level;
+		double lo = min_of(least, level), hi = level;
 		for (double mid = lo + (hi - lo) / 2; hi - lo > 1e-14 * fabs(hi) && mid > lo && mid < hi;
 		     mid = lo + (hi - lo) / 2) {
 			if (row_is_kept(a, row, mid))
@@ -160,7 +181,7 @@ void solve_level(ww_alloc *a)
 	for (size_t i = 0; i < a->n; i++) {
 		struct alloc_job *j = &a->jobs[i];
 		j->hi = cut_at_level(j, level);
-		j->cut = fmin(j->cut, j->hi);
+		j->cut = min_of(j->cut, j->hi);
 	}
 }
 
@@ -184,19 +205,22 @@ static void row_bounds(ww_alloc *a)
  */
 void choose_rows(ww_alloc *a)
 {
+	bool changed = false;
 	row_bounds(a);
 	for (size_t r = 0; r < a->n_rows; r++) {
 		struct alloc_row *row = &a->rows[r];
-		row->need_w = fmin(row->need_w, a->work[1][r]);
+		row->need_w = min_of(row->need_w, a->work[1][r]);
 		bool all = row->need_w > 0 && a->work[1][r] - row->need_w <= NEARLY_ALL * row->size_w;
 		for (size_t k = row->first; all && k < row->first + row->n_loads; k++)
 			a->jobs[a->by_row[k].job].lo = a->jobs[a->by_row[k].job].hi;
 		if (row->n_loads == 1 && row->need_w > 0) {
 			struct alloc_job *j = &a->jobs[a->by_row[row->first].job];
-			j->lo = fmin(j->hi, fmax(j->lo, row->need_w / a->by_row[row->first].watts));
+			j->lo = min_of(j->hi, max_of(j->lo, row->need_w / a->by_row[row->first].watts));
 		}
+		changed = changed || all || row->n_loads == 1;
 	}
-	row_bounds(a);
+	if (changed)
+		row_bounds(a);
 	for (size_t r = 0; r < a->n_rows; r++) {
 		struct alloc_row *row = &a->rows[r];
 		row->priced = row->n_loads > 1 && a->work[0][r] < row->need_w - NEARLY_ALL * row->size_w;
