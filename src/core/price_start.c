@@ -46,7 +46,7 @@ double meet_row(ww_alloc *a, const struct alloc_row *row, pull_at *pull, double 
 		if (lo == 0 && next <= 0)
 			next = at > 1e-3 * guess ? at / 16 : 0;
 		else if (!(next > lo && next < hi))
-			next = isinf(hi) ? max_of(16 * lo, 1e-12) : lo + (hi - lo) / 2;
+			next = isinf(hi) ? max_of(16 * lo, 1e-9 / row->size_w) : lo + (hi - lo) / 2;
 		at = next;
 	}
 	return at;
