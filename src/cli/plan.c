@@ -211,9 +211,9 @@ static void write_price_reason(const struct report *r, const struct ww_plan_shar
 	else if (like)
 		snprintf(out, REASON, "like its equal share (%.0f %%)", 100 * s->equal_cut_frac);
 	else
-		snprintf(out, REASON, "%s its equal share (%.0f %%)%s it %s",
-		         more > 0 ? "deeper than" : "less than", 100 * s->equal_cut_frac,
-		         least_loss ? ": that would cost" : ": a watt costs", more > 0 ? "less" : "more");
+		snprintf(out, REASON, "%s its equal share (%.0f %%)%s it %s", more > 0 ? "deeper than" : "less than",
+		         100 * s->equal_cut_frac, least_loss ? ": that would cost" : ": a watt costs",
+		         more > 0 ? "less" : "more");
 	add_row(r, s, out);
 }
 

@@ -563,7 +563,8 @@ static void odd_curves_are_divided_too(void **state)
 		struct answer a = solve(&f);
 		check_shares(&f, &a);
 		assert_true(isfinite(a.summary.shrink) && isfinite(a.budget.price) && isfinite(a.budget.missing_w));
-		assert_near_rel(drawn_w(&f, &a), f.budget_w + a.budget.over_w, 1e-9);
+		/* on flat curves the last microwatts are worth nothing, and may be left */
+		assert_near_rel(drawn_w(&f, &a), f.budget_w + a.budget.over_w, 1e-8);
 		assert_true(drawn_w(&f, &a) <= (f.budget_w + a.budget.over_w) * (1 + 1e-12));
 	}
 }
