@@ -36,8 +36,10 @@ static void *room(size_t n, size_t size)
 static double power(double x, double k)
 {
 	double result = 1, root = x;
-	for (; k >= 1; k -= 1)
+	int whole = (int)k;
+	for (int i = 0; i < whole; i++)
 		result *= x;
+	k -= whole;
 	for (int i = 0; i < 20 && k > 0; i++) {
 		root = sqrt(root);
 		k *= 2;
@@ -139,7 +141,7 @@ static void fit_gpus(struct instance *out, const struct instance_spec *spec)
 	size_t sum = 0;
 	for (size_t i = 0; i < spec->n_jobs; i++)
 		sum += out->jobs[i].gpus;
-	for (size_t i = 0; spec->n_gpus && sum != spec->n_gpus; i = (i + 1) % spec->n_jobs) {
+	for (size_t i = 0; spec->n_jobs && spec->n_gpus && sum != spec->n_gpus; i = (i + 1) % spec->n_jobs) {
 		if (sum < spec->n_gpus) {
 			out->jobs[i].gpus++;
 			sum++;

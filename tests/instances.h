@@ -59,7 +59,7 @@ void instance_init(struct instance *out, const struct instance_spec *spec);
 void instance_finish(struct instance *instance);
 
 /* One curve of a shape, with 2 to WW_MAX_KNOTS knots. */
-struct ww_curve instance_curve(struct ww_rng *rng, enum shape shape, uint32_t knots);
+struct ww_curve instance_curve(struct ww_rng *rng, enum shape shape, uint32_t n);
 
 /* Per job, in the problem's order and computed by bisection on the curve alone: least cut (highest power), cut at the
  * lowest power, deepest cut that keeps the promised floor and the lowest power. */

@@ -22,7 +22,7 @@ struct oracle_task {
 struct oracle_answer {
 	bool solved;
 	double value;   /* of the objective on the chords: never above the optimum on the curves */
-	double seconds; /* in the solver alone */
+	double seconds; /* of the processor, in the solver alone */
 	int iterations;
 };
 

@@ -55,6 +55,7 @@ static void release(ww_alloc *a)
 	free(a->answers);
 	free(a->rows);
 	free(a->loads);
+	free(a->shares_in);
 	free(a->by_row);
 	free(a->small_first);
 	free(a->price);
@@ -150,12 +151,15 @@ static ww_status check_problem(const struct ww_alloc_problem *p, struct ww_error
 	for (size_t r = 0; r < p->n_rows; r++)
 		if (isnan(p->rows[r].budget_w) || p->rows[r].budget_w == -INFINITY)
 			return ww_fail(err, WW_ERR_RANGE, "row %zu: budget_w is %g", r, p->rows[r].budget_w);
-	for (size_t i = 0; i < p->n_jobs; i++) {
-		ww_status status = check_job(&p->jobs[i], p->n_rows, err);
-		if (status)
-			return status;
-	}
 	return WW_OK;
+}
+
+static ww_status check_jobs(const struct ww_alloc_problem *p, struct ww_error *err)
+{
+	ww_status status = WW_OK;
+	for (size_t i = 0; i < p->n_jobs && !status; i++)
+		status = check_job(&p->jobs[i], p->n_rows, err);
+	return status;
 }
 
 /* ---- Room ----------------------------------------------------------------------------------------------------------- */
@@ -197,6 +201,7 @@ static bool get_room(ww_alloc *a)
 	a->answers = calloc(jobs, sizeof *a->answers);
 	a->rows = calloc(rows, sizeof *a->rows);
 	a->loads = calloc(loads, sizeof *a->loads);
+	a->shares_in = calloc(loads, sizeof *a->shares_in);
 	a->by_row = calloc(loads, sizeof *a->by_row);
 	a->small_first = calloc(ROW_INDICES * rows, sizeof *a->small_first);
 	a->price = calloc(ROW_ARRAYS * rows, sizeof *a->price);
@@ -206,9 +211,9 @@ static bool get_room(ww_alloc *a)
 	a->curvature.used = calloc(2 * rows, sizeof *a->curvature.used);
 	a->shares = calloc(jobs, sizeof *a->shares);
 	a->results = calloc(rows, sizeof *a->results);
-	return a->places && a->jobs && a->curves && a->answers && a->rows && a->loads && a->by_row && a->small_first &&
-	       a->price && a->cut && a->curvature.column && a->curvature.value && a->curvature.used && a->shares &&
-	       a->results;
+	return a->places && a->jobs && a->curves && a->answers && a->rows && a->loads && a->shares_in && a->by_row &&
+	       a->small_first && a->price && a->cut && a->curvature.column && a->curvature.value && a->curvature.used &&
+	       a->shares && a->results;
 }
 
 static size_t larger(size_t a, size_t b)
@@ -236,8 +241,9 @@ static ww_status grow(ww_alloc *a, const struct alloc_room *need, struct ww_erro
 	b.last_rows = a->last_rows;
 	b.unit = a->unit;
 	b.objective = a->objective;
-	release(a);
+	ww_alloc old = *a;
 	*a = b;
+	release(&old);
 	return WW_OK;
 }
 
@@ -270,6 +276,7 @@ static void take_job(struct alloc_job *j, const struct ww_alloc_job *in, enum ww
 {
 	double p0_w = in->curve->p0_w;
 	j->id = in->id;
+	j->gpus = in->gpus;
 	j->tier = in->tier;
 	j->weight = in->weight;
 	j->floor_frac = in->floor_frac;
@@ -278,36 +285,13 @@ static void take_job(struct alloc_job *j, const struct ww_alloc_job *in, enum ww
 	j->curve->max_cut_frac = 1;
 	j->baseline_w = in->gpus * p0_w;
 	j->gain = objective == WW_OBJECTIVE_TOKENS ? in->weight * in->curve->t0_tps : in->weight;
+	j->min_w = in->min_w;
+	j->max_w = in->max_w;
 	j->lowest = min_of(max_of(0, 1 - in->min_w / p0_w), 1);
-	j->lo = in->max_w > 0 ? min_of(max_of(0, 1 - in->max_w / p0_w), j->lowest) : 0;
-	j->reach =
+	j->least = in->max_w > 0 ? min_of(max_of(0, 1 - in->max_w / p0_w), j->lowest) : 0;
+	j->floor_cut =
 		in->floor_frac > 0 ? min_of(j->lowest, ww_curve_cut_at_loss(j->curve, 1 - in->floor_frac)) : j->lowest;
-	j->reach = max_of(j->lo, j->reach);
-}
-
-/* The order of ids is any order in the caller's memory. */
-static void fetch_ahead(const ww_alloc *a, const struct ww_alloc_problem *p, size_t i)
-{
-	if (i + 16 < a->n)
-		__builtin_prefetch(&p->jobs[a->places[i + 16].index]);
-	for (size_t byte = 0; i + 8 < a->n && byte < sizeof(struct ww_curve); byte += 64)
-		__builtin_prefetch((const char *)p->jobs[a->places[i + 8].index].curve + byte);
-}
-
-static int by_row(const void *a, const void *b)
-{
-	const struct load *p = a, *q = b;
-	return (p->row > q->row) - (p->row < q->row);
-}
-
-/* The caller's order of shares must not matter to the last bit. */
-static void sort_loads(struct load *loads, size_t n)
-{
-	bool sorted = true;
-	for (size_t k = 1; k < n && sorted; k++)
-		sorted = loads[k - 1].row < loads[k].row;
-	if (!sorted)
-		qsort(loads, n, sizeof *loads, by_row);
+	j->floor_cut = max_of(j->least, j->floor_cut);
 }
 
 static void take_jobs(ww_alloc *a, const struct ww_alloc_problem *p)
@@ -322,9 +306,11 @@ static void take_jobs(ww_alloc *a, const struct ww_alloc_problem *p)
 		take_job(j, in, p->objective);
 		j->index = a->places[i].index;
 		j->first = a->n_loads;
-		for (uint32_t k = 0; k < in->n_rows; k++)
+		for (uint32_t k = 0; k < in->n_rows; k++) {
+			a->shares_in[a->n_loads] = in->rows[k];
 			a->loads[a->n_loads++] =
 				(struct load){in->rows[k].row, (uint32_t)i, in->rows[k].gpus * in->curve->p0_w};
+		}
 		a->loads[a->n_loads++] = (struct load){(uint32_t)p->n_rows, (uint32_t)i, j->baseline_w};
 		j->n_loads = a->n_loads - j->first;
 		sort_loads(&a->loads[j->first], j->n_loads);
@@ -365,6 +351,18 @@ static void sort_rows(ww_alloc *a, bool same_rows)
 		qsort_r(a->small_first, a->n_rows, sizeof *a->small_first, by_size, a->rows);
 }
 
+static void take_budgets(ww_alloc *a, const struct ww_alloc_problem *p)
+{
+	for (size_t r = 0; r < a->n_rows; r++) {
+		double budget = r < p->n_rows ? p->rows[r].budget_w : p->budget_w;
+		a->rows[r].need_w = max_of(0, a->rows[r].size_w - budget);
+	}
+	for (size_t i = 0; i < a->n; i++) {
+		a->jobs[i].lo = a->jobs[i].least;
+		a->jobs[i].reach = a->jobs[i].floor_cut;
+	}
+}
+
 static void take_rows(ww_alloc *a, const struct ww_alloc_problem *p)
 {
 	bool same_rows = a->n_rows == p->n_rows + 1;
@@ -374,11 +372,8 @@ static void take_rows(ww_alloc *a, const struct ww_alloc_problem *p)
 		a->rows[a->loads[i].row].n_loads++;
 		a->rows[a->loads[i].row].size_w += a->loads[i].watts;
 	}
-	for (size_t r = 0, first = 0; r < a->n_rows; first += a->rows[r++].n_loads) {
-		double budget = r < p->n_rows ? p->rows[r].budget_w : p->budget_w;
+	for (size_t r = 0, first = 0; r < a->n_rows; first += a->rows[r++].n_loads)
 		a->rows[r].first = first;
-		a->rows[r].need_w = max_of(0, a->rows[r].size_w - budget);
-	}
 	for (size_t i = 0; i < a->n_loads; i++)
 		a->by_row[a->rows[a->loads[i].row].first++] = a->loads[i];
 	for (size_t r = 0; r < a->n_rows; r++)
@@ -472,6 +467,14 @@ static double equal_watts(const ww_alloc *a, const struct alloc_row *row, double
 	return sum;
 }
 
+static double watts_so_far(const ww_alloc *a, const struct alloc_row *row)
+{
+	double sum = 0;
+	for (size_t i = row->first; i < row->first + row->n_loads; i++)
+		sum += a->by_row[i].watts * a->cut[a->by_row[i].job];
+	return sum;
+}
+
 /* The least cut that meets the row, given to all its jobs: Newton's steps on a rising broken line, inside a bracket. */
 static double equal_for_row(const ww_alloc *a, const struct alloc_row *row)
 {
@@ -496,14 +499,13 @@ static double equal_for_row(const ww_alloc *a, const struct alloc_row *row)
  * around it asks for the rest. */
 static void solve_equal(ww_alloc *a)
 {
-	double slope;
 	for (size_t i = 0; i < a->n; i++) {
 		a->cut[i] = a->jobs[i].lo;
 		a->plan[i] = a->jobs[i].reach;
 	}
 	for (size_t i = 0; i < a->n_rows; i++) {
 		const struct alloc_row *row = &a->rows[a->small_first[i]];
-		if (row->need_w <= 0 || equal_watts(a, row, 0, &slope) >= row->need_w)
+		if (row->need_w <= 0 || watts_so_far(a, row) >= row->need_w)
 			continue;
 		double x = equal_for_row(a, row);
 		for (size_t k = row->first; k < row->first + row->n_loads; k++) {
@@ -520,14 +522,15 @@ static void set_bounds(ww_alloc *a, bool explore)
 	double deepest = 0;
 	for (size_t i = 0; i < a->n; i++) {
 		struct alloc_job *j = &a->jobs[i];
-		double useful = min_of(j->reach, ww_curve_cut_at_loss(j->curve, 1)); /* no loss beyond all there is */
+		j->piece = j->piece + 2 < j->curve->n ? j->piece : j->curve->n - 2; /* of the last problem, or 0 */
+		j->piece = piece_near(j->curve, j->piece, j->equal);
+		double kept = 1 - piece_loss(j->curve, piece_near(j->curve, j->piece, j->reach), j->reach);
+		double useful =
+			kept >= 0 ? j->reach : ww_curve_cut_at_loss(j->curve, 1); /* no loss beyond all there is */
 		j->box = max_of(j->equal, explore ? useful : min_of(useful, j->measured));
 		j->hi = j->box;
 		j->cut = j->equal;
-		j->least = j->lo;
-		j->piece = j->piece + 2 < j->curve->n ? j->piece : j->curve->n - 2; /* of the last problem, or 0 */
-		j->piece = piece_near(j->curve, j->piece, j->equal);
-		j->reach_kept = max_of(0, 1 - piece_loss(j->curve, piece_near(j->curve, j->piece, j->reach), j->reach));
+		j->reach_kept = max_of(0, kept);
 		deepest = max_of(deepest, j->equal);
 	}
 	if (deepest == 0 && a->summary.outcome == WW_OUTCOME_OPTIMAL)
@@ -705,16 +708,21 @@ static ww_status order_jobs(const ww_alloc *a, const struct ww_alloc_problem *p,
 	return WW_OK;
 }
 
-static void solve_first(ww_alloc *a, const struct ww_alloc_problem *p)
+static void take(ww_alloc *a, const struct ww_alloc_problem *p)
 {
 	if (a->objective != p->objective)
 		a->last_rows = 0;
 	a->objective = p->objective;
-	a->summary = (struct ww_alloc_summary){.outcome = WW_OUTCOME_OPTIMAL};
-	a->started = false;
 	take_jobs(a, p);
 	scale_gains(a);
 	take_rows(a, p);
+}
+
+static void solve_first(ww_alloc *a, const struct ww_alloc_problem *p)
+{
+	a->summary = (struct ww_alloc_summary){.outcome = WW_OUTCOME_OPTIMAL};
+	a->started = false;
+	take_budgets(a, p);
 	relax_floors(a);
 	solve_equal(a);
 	set_bounds(a, p->explore);
@@ -729,6 +737,10 @@ ww_status ww_alloc_set(ww_alloc *a, const struct ww_alloc_problem *p, struct ww_
 	struct alloc_room room;
 	struct place *places = NULL;
 	ww_status status = check_problem(p, err);
+	if (!status && same_jobs(a, p))
+		goto solve;
+	if (!status)
+		status = check_jobs(p, err);
 	if (!status)
 		status = measure_room(p, &room, err);
 	if (!status)
@@ -738,6 +750,9 @@ ww_status ww_alloc_set(ww_alloc *a, const struct ww_alloc_problem *p, struct ww_
 	if (!status && places)
 		memcpy(a->places, places, p->n_jobs * sizeof *places);
 	free(places);
+	if (!status)
+		take(a, p);
+solve:
 	if (!status)
 		solve_first(a, p);
 	return status;

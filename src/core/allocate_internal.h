@@ -25,11 +25,14 @@ struct alloc_job {
 	uint64_t id;
 	size_t index; /* in the caller's array */
 	int tier;
+	uint32_t gpus;
+	double min_w, max_w;
 	double baseline_w;        /* charged without a cut, all its GPUs */
 	double weight, gain;      /* gain: objective per unit of loss, w or w T0, relative to the largest of all jobs */
 	double floor_frac;        /* promised */
 	double lowest;            /* cut at the lowest power */
 	double reach, reach_kept; /* deepest cut with the floor that can be kept; T/T0 there */
+	double floor_cut;         /* deepest cut with the promised floor */
 	double least;             /* cut at the highest power */
 	double measured;          /* deepest cut measured */
 	double lo, hi;            /* bounds of the division */
@@ -96,7 +99,8 @@ struct ww_alloc {
 	struct ww_curve *curves; /* of the jobs */
 	struct answer *answers;
 	struct alloc_row *rows;
-	struct load *loads; /* by job */
+	struct load *loads;             /* by job */
+	struct ww_row_share *shares_in; /* by job, in the caller's order */
 	struct load *by_row;
 	uint32_t *small_first;   /* rows in ascending size: a row comes after all rows inside it */
 	double *price;           /* per row: objective per watt */
@@ -107,6 +111,7 @@ struct ww_alloc {
 	double *anchor;          /* per job: the cut that a pull of `hold` per watt and cut holds it to */
 	double hold, hold_share; /* hold_share: of the mean price per watt */
 	bool at_anchor;          /* the answers are the anchors */
+	bool tidy;               /* the last repair left nothing that could be given back */
 	bool can_let_go;         /* without it the steps have not become short yet */
 	double *wish;            /* per job: scratch of repair */
 	double damping;          /* of Newton's step, relative to the curvature of each row alone */
@@ -121,6 +126,16 @@ struct ww_alloc {
 	struct ww_alloc_share *shares; /* in the caller's order */
 	struct ww_alloc_row_result *results;
 };
+
+/* ---- allocate_input.c ------------------------------------------------------------------------------------------------ */
+
+void fetch_ahead(const ww_alloc *a, const struct ww_alloc_problem *p, size_t i);
+
+/* The caller's order of shares must not matter to the last bit. */
+void sort_loads(struct load *loads, size_t n);
+
+/* The jobs, their rows and the objective are those of the last problem. */
+bool same_jobs(const ww_alloc *a, const struct ww_alloc_problem *p);
 
 /* ---- price.c -------------------------------------------------------------------------------------------------------- */
 

@@ -61,7 +61,7 @@ static void long_jobs(ww_alloc *a)
 		a->curvature.rank[a->small_first[i]] = i;
 }
 
-/* The equal cut, made good where maxmin's level took cuts back, and the answer to the first prices, made good too. */
+/* The equal cut, made good where maxmin's level took cuts back; the answers to the first prices are the anchors. */
 static void first_plans(ww_alloc *a)
 {
 	if (a->objective == WW_OBJECTIVE_MAXMIN) {
@@ -97,6 +97,7 @@ void price_start(ww_alloc *a)
 		a->dual = evaluate(a, a->price);
 	}
 	a->lower = max_of(none, a->dual);
+	a->tidy = a->dual <= none; /* where no row has a price */
 	first_plans(a);
 	a->last_rows = a->n_rows;
 	a->started = true;
@@ -248,7 +249,7 @@ bool price_sweep(ww_alloc *a)
 {
 	double full = full_value(a), scale = max_of(fabs(full - a->loss), 1e-12), lower = a->lower, *step = a->work[0];
 	double gap = (a->loss - lower) / scale;
-	if (a->stalled >= STALLED_SWEEPS || (gap <= GOOD_GAP && (!a->can_let_go || is_settled(a))))
+	if (a->stalled >= STALLED_SWEEPS || (gap <= GOOD_GAP && a->tidy && (!a->can_let_go || is_settled(a))))
 		return false;
 	set_hold(a, gap < NEARLY_GOOD);
 	if (a->at_anchor)

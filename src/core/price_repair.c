@@ -95,19 +95,21 @@ static void give_back(ww_alloc *a, bool answering)
 	}
 }
 
-/* What is cut too much costs about its price; little of it is left alone until the gap is small. */
+/* What is cut too much costs about its price; a little of it is left alone until the gap is small. */
 static bool is_worth_it(const ww_alloc *a)
 {
 	double worth = 0;
 	for (size_t r = 0; r < a->n_rows; r++)
 		worth -= a->price[r] * min_of(0, a->work[0][r]);
-	return worth > WORTH * (a->loss - a->lower) || a->loss - a->lower <= LAST_GAP * fabs(a->loss);
+	double gap = a->loss - a->lower;
+	return worth > (a->tidy ? 0 : WORTH * gap);
 }
 
 void repair(ww_alloc *a, const double *start)
 {
 	if (start != a->plan)
 		memcpy(a->plan, start, a->n * sizeof *a->plan);
+	a->tidy = a->loss - a->lower <= LAST_GAP * fabs(a->loss) || a->stalled > 0;
 	find_deficits(a);
 	for (size_t i = 0; i < a->n_rows; i++) {
 		size_t r = a->small_first[i];

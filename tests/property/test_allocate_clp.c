@@ -277,7 +277,8 @@ static void print_tally(const char *name, const struct tally *s)
 static size_t n_instances(void)
 {
 	const char *text = getenv("WATTWEIR_INSTANCES");
-	return text && atoi(text) > 0 ? (size_t)atoi(text) : INSTANCES;
+	long n = text ? strtol(text, NULL, 10) : 0;
+	return n > 0 ? (size_t)n : INSTANCES;
 }
 
 static void run_objective(enum ww_objective objective)

@@ -68,6 +68,14 @@ static ww_alloc *solve(const struct instance *in)
 	return alloc;
 }
 
+/* WATTWEIR_INSTANCES: how many of the problems. */
+static uint64_t n_instances(void)
+{
+	const char *text = getenv("WATTWEIR_INSTANCES");
+	long n = text ? strtol(text, NULL, 10) : 0;
+	return n > 0 ? (uint64_t)n : INSTANCES;
+}
+
 static struct instance_spec spec_of(uint64_t seed)
 {
 	struct instance_spec spec = instance_spec_random(1000 + seed);
@@ -107,7 +115,7 @@ static void check_rows(const struct instance *in, const ww_alloc *alloc, double 
 static void every_sweep_keeps_all_rows_and_gets_no_worse(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 0; seed < INSTANCES; seed++) {
+	for (uint64_t seed = 0; seed < n_instances(); seed++) {
 		struct instance in;
 		struct instance_spec spec = spec_of(seed);
 		instance_init(&in, &spec);
@@ -154,7 +162,7 @@ static void more_budget_never_lowers_the_value(void **state)
 {
 	size_t compared = 0;
 	(void)state;
-	for (uint64_t seed = 0; seed < INSTANCES; seed++) {
+	for (uint64_t seed = 0; seed < n_instances(); seed++) {
 		struct instance in;
 		struct instance_spec spec = spec_of(seed);
 		spec.explore = true;
@@ -178,13 +186,13 @@ static void more_budget_never_lowers_the_value(void **state)
 		ww_alloc_destroy(alloc);
 		instance_finish(&in);
 	}
-	assert_true(compared > INSTANCES);
+	assert_true(compared > n_instances());
 }
 
 static void warm_is_as_good_as_cold(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 0; seed < INSTANCES; seed++) {
+	for (uint64_t seed = 0; seed < n_instances(); seed++) {
 		static const double factors[] = {0.97, 1.03, 0.8, 1.2, 0.97};
 		struct instance in;
 		struct instance_spec spec = spec_of(seed);
@@ -266,7 +274,7 @@ static void the_order_of_jobs_and_shares_is_irrelevant(void **state)
 	struct ww_rng rng;
 	(void)state;
 	ww_rng_seed(&rng, 3);
-	for (uint64_t seed = 0; seed < INSTANCES; seed++) {
+	for (uint64_t seed = 0; seed < n_instances(); seed++) {
 		struct instance in;
 		struct instance_spec spec = spec_of(seed);
 		instance_init(&in, &spec);
@@ -327,7 +335,7 @@ static void scaling_leaves_the_cuts(void **state)
 {
 	static const double scales[][3] = {{1000, 1, 1}, {1, 1e-3, 1}, {1, 1, 37}, {1e-3, 1e6, 1e-3}};
 	(void)state;
-	for (uint64_t seed = 0; seed < INSTANCES; seed++) {
+	for (uint64_t seed = 0; seed < n_instances(); seed++) {
 		struct instance in;
 		struct instance_spec spec = spec_of(seed);
 		const double *scale = scales[seed / 4 % 4];
@@ -349,7 +357,7 @@ static void scaling_leaves_the_cuts(void **state)
 static void equal_jobs_get_equal_cuts(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 0; seed < INSTANCES; seed++) {
+	for (uint64_t seed = 0; seed < n_instances(); seed++) {
 		struct instance in;
 		struct instance_spec spec = spec_of(seed);
 		instance_init(&in, &spec);
@@ -374,6 +382,77 @@ static void equal_jobs_get_equal_cuts(void **state)
 				                    sizeof(struct ww_alloc_share));
 		}
 		ww_alloc_destroy(alloc);
+		instance_finish(&in);
+	}
+}
+
+/* ---- Changes ------------------------------------------------------------------------------------------------------------- */
+
+#define CHANGES 17
+
+static void change_curve(struct ww_curve *c, uint32_t what)
+{
+	struct ww_knot *last = &c->k[c->n - 1];
+	if (what == 0) {
+		last->slope += 0.1;
+		last->loss_frac += 0.05 * (last->cut_frac - last[-1].cut_frac);
+	}
+	c->max_cut_frac *= what == 1 ? 0.9 : 1;
+	c->var_a += what == 2 ? 0.01 : 0;
+	c->p0_w *= what == 3 ? 1.1 : 1;
+	c->t0_tps *= what == 4 ? 2 : 1;
+}
+
+static void change_job(struct ww_alloc_job *j, uint32_t what)
+{
+	j->gpus += what == 5;
+	j->tier = what == 6 ? (j->tier + 1) % 4 : j->tier;
+	j->weight *= what == 7 ? 1.5 : 1;
+	j->floor_frac = what == 8 ? 0.6 : j->floor_frac;
+	j->min_w = what == 9 ? 0.7 * j->curve->p0_w : j->min_w;
+	j->max_w = what == 10 ? 0.9 * j->curve->p0_w : what == 9 ? 0 : j->max_w;
+	j->id ^= what == 11;
+}
+
+/* One thing, mostly of one job. */
+static void change_something(struct instance *in, uint32_t what, size_t job)
+{
+	struct ww_row_share *share = in->shares + (in->jobs[job].rows - in->shares);
+	change_curve(&in->curves[job], what);
+	change_job(&in->jobs[job], what);
+	share[0].gpus *= what == 12 ? 0.5 : 1;
+	in->rows[share[0].row].budget_w *= what == 13 ? 0.9 : 1;
+	in->problem.explore ^= what == 14;
+	if (what == 15)
+		in->problem.objective = (enum ww_objective)((in->problem.objective + 1) % 4);
+	in->problem.n_jobs -= what == 16 && in->problem.n_jobs > 2;
+}
+
+/* The equal cut and all that is promised depend on the problem alone, whatever was solved before. */
+static void every_change_is_noticed(void **state)
+{
+	struct ww_rng rng;
+	(void)state;
+	ww_rng_seed(&rng, 4);
+	for (uint64_t seed = 0; seed < n_instances(); seed++) {
+		struct instance in;
+		struct instance_spec spec = spec_of(seed);
+		instance_init(&in, &spec);
+		ww_alloc *used = solve(&in);
+		for (uint32_t what = 0; what < CHANGES; what++) {
+			change_something(&in, what, ww_rng_below(&rng, (uint32_t)in.problem.n_jobs));
+			ww_alloc *fresh = new_alloc();
+			set(used, &in);
+			set(fresh, &in);
+			assert_memory_equal(ww_alloc_shares(used), ww_alloc_shares(fresh),
+			                    in.problem.n_jobs * sizeof(struct ww_alloc_share));
+			assert_memory_equal(ww_alloc_rows(used), ww_alloc_rows(fresh),
+			                    (in.problem.n_rows + 1) * sizeof(struct ww_alloc_row_result));
+			if (what % 4 == 0)
+				ww_alloc_run(used, 3);
+			ww_alloc_destroy(fresh);
+		}
+		ww_alloc_destroy(used);
 		instance_finish(&in);
 	}
 }
@@ -417,7 +496,7 @@ static void odd_problems_give_numbers(void **state)
 	struct ww_rng rng;
 	(void)state;
 	ww_rng_seed(&rng, 5);
-	for (uint64_t seed = 0; seed < 2 * INSTANCES; seed++) {
+	for (uint64_t seed = 0; seed < 2 * n_instances(); seed++) {
 		static const double budgets[] = {1, 0, -1, 1e-9, 1e9, 0.999999, INFINITY};
 		struct instance in;
 		struct instance_spec spec = spec_of(seed);
@@ -449,6 +528,7 @@ int main(void)
 		cmocka_unit_test(the_order_of_jobs_and_shares_is_irrelevant),
 		cmocka_unit_test(scaling_leaves_the_cuts),
 		cmocka_unit_test(equal_jobs_get_equal_cuts),
+		cmocka_unit_test(every_change_is_noticed),
 		cmocka_unit_test(odd_problems_give_numbers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
