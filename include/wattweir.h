@@ -270,11 +270,11 @@ struct ww_alloc_row_result {
 };
 
 struct ww_alloc_summary {
-	int outcome;           /* enum ww_outcome */
-	unsigned sweeps;       /* done since the last set */
-	double value, bound;   /* of the objective on the shrunk curves: reached, and proved not to be exceeded */
+	int outcome;         /* enum ww_outcome */
+	unsigned sweeps;     /* done since the last set */
+	double value, bound; /* of the objective on the shrunk curves: reached, and proved not to be exceeded */
 	double bound_gap_frac; /* (bound - value) / |objective on the curves themselves|; of the full value when all stand still */
-	double shrink;         /* mean trust weighted by baseline power */
+	double shrink; /* mean trust weighted by baseline power */
 };
 
 typedef struct ww_alloc ww_alloc;
