@@ -192,7 +192,7 @@ static void thin_hull(struct loss_hull *h)
 static void vertex_slopes(const struct loss_hull *h, double *slope)
 {
 	size_t last = h->n - 1;
-	if (last == 1) {
+	if (last <= 1) { /* a hull has two vertices at least */
 		slope[0] = 0.5 * segment_slope(h, 0);
 		slope[1] = 1.5 * segment_slope(h, 0);
 		return;

@@ -226,7 +226,7 @@ static int by_name(const void *a, const void *b)
 static ww_status number_jobs(ww_plan *plan, struct ww_error *err)
 {
 	size_t n = plan->problem.n_jobs;
-	struct named *names = malloc(n * sizeof *names);
+	struct named *names = malloc((n + 1) * sizeof *names);
 	if (!names)
 		return ww_fail(err, WW_ERR_NOMEM, "out of memory for %zu jobs", n);
 	for (size_t i = 0; i < n; i++)

@@ -3,19 +3,25 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-/* Caps descending; equal caps by value, so that sums do not depend on the order of the input. */
+/* Larger first, what is not known last. */
+static int descending(double p, double q)
+{
+	if (isnan(p) || isnan(q))
+		return isnan(p) - isnan(q);
+	return (p < q) - (p > q);
+}
+
+/* Caps descending; equal caps by all else, so that sums do not depend on the order of the input. */
 static int by_cap(const void *a, const void *b)
 {
 	const struct ww_point *p = a, *q = b;
-	if (p->cap_w != q->cap_w)
-		return p->cap_w > q->cap_w ? -1 : 1;
-	if (p->power_w != q->power_w)
-		return p->power_w > q->power_w ? -1 : 1;
-	if (p->throughput != q->throughput)
-		return p->throughput > q->throughput ? -1 : 1;
-	return memcmp(p, q, sizeof *p); /* errors and reasons differ */
+	const double of_p[] = {p->cap_w, p->power_w, p->throughput, p->power_se_w, p->throughput_se};
+	const double of_q[] = {q->cap_w, q->power_w, q->throughput, q->power_se_w, q->throughput_se};
+	int order = 0;
+	for (size_t i = 0; i < sizeof of_p / sizeof *of_p && order == 0; i++)
+		order = descending(of_p[i], of_q[i]);
+	return order ? order : (p->throttle > q->throttle) - (p->throttle < q->throttle);
 }
 
 /* Between 1e-30 and 1e30, so that no ratio or square leaves the range of a double. */

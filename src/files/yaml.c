@@ -222,7 +222,7 @@ static ww_status check_marks(const struct ww_yaml *yaml, const struct bytes *byt
 /* The first line that is no comment has commas, but nothing that a YAML file of keys begins with. */
 static ww_status check_table(const struct ww_yaml *yaml, const struct bytes *bytes, const char *kind)
 {
-	const char *line = bytes->text, *stop = bytes->text + bytes->length, *end = line;
+	const char *line = bytes->text, *stop = bytes->text + bytes->length, *end;
 	for (size_t number = 1; line < stop; number++, line = end + 1) {
 		end = memchr(line, '\n', (size_t)(stop - line));
 		end = end ? end : stop;

@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The reader of numbers on any bytes; what it accepts must be what printf gives back, bit by bit. */
-#include "base/base.h"
+#include "fuzz.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 /* The same bytes with each unit: a bare number is read as ww_number_read reads it, or refused. */
 static void check_units(const char *text, size_t size, enum ww_number_fault bare, double bare_value)

@@ -1,29 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sweep reader on any bytes. A first line "--map TEXT" is the map, and the rest the file. */
+#include "fuzz.h"
+
 #include "files/files.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds)
-{
-	if (!holds)
-		abort();
-}
-
-static void check_text(const char *text)
-{
-	size_t left = strlen(text);
-	while (left > 0) {
-		size_t n = ww_utf8_char(text, left);
-		require(n > 0 && !ww_utf8_is_control(text, n));
-		text += n;
-		left -= n;
-	}
-}
 
 static void check_point(const struct ww_point *p)
 {

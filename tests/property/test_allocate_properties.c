@@ -2,40 +2,12 @@
 /* What must hold for any problem of the allocator: 200 random ones per property, all four objectives. */
 #include "assert_near.h"
 #include "instances.h"
+#include "wrapped_memory.h"
 
 #include <string.h>
 
 #define INSTANCES 200
 #define SWEEPS 200
-
-/* ---- Counting allocations (the program is linked with --wrap) ------------------------------------------------------------ */
-
-static size_t n_allocations;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-
-void *__wrap_malloc(size_t size)
-{
-	n_allocations++;
-	return __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	n_allocations++;
-	return __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-	n_allocations++;
-	return __real_realloc(old, size);
-}
 
 /* ---- Solving -------------------------------------------------------------------------------------------------------------- */
 

@@ -9,39 +9,13 @@
  */
 #include "assert_near.h"
 #include "instances.h"
+#include "wrapped_memory.h"
 
 #include <string.h>
 
 #define INSTANCES 150
 #define CONVERGED 200 /* sweeps after which nothing more is expected */
 #define TOLD 5        /* failures of one test that are printed */
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-
-static unsigned long n_allocations;
-
-void *__wrap_malloc(size_t size)
-{
-	n_allocations++;
-	return __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	n_allocations++;
-	return __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-	n_allocations++;
-	return __real_realloc(old, size);
-}
 
 /* ---- All problems ------------------------------------------------------------------------------------------------------ */
 
@@ -67,7 +41,8 @@ static bool near(double a, double b, double tol, const char *what)
 static size_t n_instances(void)
 {
 	const char *text = getenv("WATTWEIR_INSTANCES");
-	return text && atoi(text) > 0 ? (size_t)atoi(text) : INSTANCES;
+	unsigned long n = text ? strtoul(text, NULL, 10) : 0;
+	return n > 0 ? n : INSTANCES;
 }
 
 /* Every problem has racks, rows and feeds, jobs that span them and misplaced GPUs; every third has jobs that tie. */

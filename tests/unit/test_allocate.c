@@ -393,7 +393,7 @@ static void the_order_of_jobs_is_irrelevant(void **state)
 	ww_rng_seed(&rng, 6);
 	for (int i = 0; i < 200; i++) {
 		struct fleet f, g;
-		size_t order[MOST];
+		size_t order[MOST] = {0};
 		random_fleet(&rng, &f, cuts[i % 6], i & 1);
 		for (size_t k = 0; k < f.n; k++)
 			order[k] = k;

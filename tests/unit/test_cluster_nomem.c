@@ -3,40 +3,12 @@
  * WW_ERR_NOMEM, nothing lost, nothing broken. */
 #include "assert_near.h"
 #include "files/files.h"
+#include "wrapped_memory.h"
 
 #include <string.h>
 
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *old, size_t size);
 char *__real_strdup(const char *text);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *old, size_t size);
 char *__wrap_strdup(const char *text);
-
-static bool armed;
-static unsigned long until_failure;
-
-static bool fails_now(void)
-{
-	return armed && --until_failure == 0;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return fails_now() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails_now() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-	return fails_now() ? NULL : __real_realloc(old, size);
-}
 
 char *__wrap_strdup(const char *text)
 {

@@ -2,38 +2,9 @@
 /* The N-th allocation of each call of core fails, for every N: a clean WW_ERR_NOMEM, nothing lost, nothing changed. */
 #include "assert_near.h"
 #include "core/core.h"
+#include "wrapped_memory.h"
 
 #include <string.h>
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-
-static bool armed;
-static unsigned long until_failure;
-
-static bool fails_now(void)
-{
-	return armed && --until_failure == 0;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return fails_now() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails_now() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-	return fails_now() ? NULL : __real_realloc(old, size);
-}
 
 /* A call under test; `context` is its own. Whatever it makes on success it also frees. */
 typedef ww_status call(void *context, struct ww_error *err);

@@ -2,38 +2,9 @@
 /* The N-th allocation of the sweep reader fails, for every N: a clean WW_ERR_NOMEM, nothing lost, nothing broken. */
 #include "assert_near.h"
 #include "files/files.h"
+#include "wrapped_memory.h"
 
 #include <string.h>
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-
-static bool armed;
-static unsigned long until_failure;
-
-static bool fails_now(void)
-{
-	return armed && --until_failure == 0;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return fails_now() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails_now() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-	return fails_now() ? NULL : __real_realloc(old, size);
-}
 
 /* 40 groups, so that indexes and arrays grow more than once. */
 static size_t make_sweep(char *text, size_t size)
