@@ -2,6 +2,7 @@
 /* Caps for measured jobs: from sweeps to curves, through the allocator, and back to watts with what limits each job. */
 #include "core/core_internal.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +89,7 @@ static void curve_of_fixed(struct job *j, const struct ww_pfi *pfi, enum ww_acco
 /* Of two arrays over the caps, y where x is `at`; in proportion below the lowest. */
 static double look_up(const struct job *j, const double *x, const double *y, double at)
 {
+	assert(x && y); /* every job has its caps once the plan is built */
 	return at < x[0] ? y[0] * at / x[0] : interpolate(x, y, j->n_caps, at);
 }
 
