@@ -98,6 +98,99 @@ uint64_t ww_rng_u64(struct ww_rng *rng);
 double ww_rng_uniform(struct ww_rng *rng);                 /* [0, 1) */
 uint32_t ww_rng_below(struct ww_rng *rng, uint32_t bound); /* 0 .. bound-1, bound > 0, unbiased */
 double ww_rng_normal(struct ww_rng *rng);                  /* mean 0, sd 1 */
-uint64_t ww_hash_text(const char *text);                   /* stable hash of a name, for seeds */
+uint64_t ww_hash_text(const char *text);                   /* stable hash of a name, for seeds and identities */
+
+/* ---- buf.c: bytes that are written and read back, the same on every machine ---------------------------------------- */
+
+/* All zero is an empty buffer. */
+struct ww_buf {
+	uint8_t *bytes;
+	size_t n, room;
+	bool failed; /* memory ran out while writing: `bytes` are not whole */
+};
+
+void ww_buf_finish(struct ww_buf *buf); /* frees; the struct may be reused */
+void ww_buf_clear(struct ww_buf *buf);  /* empty, the room kept */
+void ww_buf_u8(struct ww_buf *buf, uint8_t v);
+void ww_buf_u32(struct ww_buf *buf, uint32_t v);
+void ww_buf_u64(struct ww_buf *buf, uint64_t v);
+void ww_buf_i64(struct ww_buf *buf, int64_t v);
+void ww_buf_f32(struct ww_buf *buf, float v); /* bits: a NAN stays the NAN it was */
+void ww_buf_f64(struct ww_buf *buf, double v);
+void ww_buf_bytes(struct ww_buf *buf, const void *bytes, size_t n);
+void ww_buf_text(struct ww_buf *buf, const char *text); /* length and bytes */
+
+/* Reads what ww_buf_* wrote. After the first read past the end, or a value that a caller refused with ww_read_bad, `bad` is
+ * set and every read gives 0: one check at the end is enough. */
+struct ww_read {
+	const uint8_t *bytes;
+	size_t n, at;
+	bool bad;
+};
+
+uint8_t ww_read_u8(struct ww_read *read);
+uint32_t ww_read_u32(struct ww_read *read);
+uint64_t ww_read_u64(struct ww_read *read);
+int64_t ww_read_i64(struct ww_read *read);
+float ww_read_f32(struct ww_read *read);
+double ww_read_f64(struct ww_read *read);
+void ww_read_bytes(struct ww_read *read, void *to, size_t n);
+void ww_read_text(struct ww_read *read, char *to, size_t size); /* bad when it does not fit or holds a NUL */
+/* A number of things to come, each at least `least_bytes` long: bad above `most` or when so many cannot follow. */
+uint32_t ww_read_count(struct ww_read *read, uint32_t most, size_t least_bytes);
+void ww_read_bad(struct ww_read *read);
+
+/* ---- Time is an argument ------------------------------------------------------------------------------------------- */
+
+/* mono_us never goes back and means nothing on another machine or after a boot; wall_us is UTC since 1970. */
+struct ww_now {
+	int64_t mono_us, wall_us;
+};
+
+#define WW_SECOND_US INT64_C(1000000)
+#define WW_NEVER_US INT64_MAX
+
+/* ---- Edge half: clock.c, source.c ----------------------------------------------------------------------------------- */
+
+struct ww_clock {
+	struct ww_now (*now)(void *ctx);
+	void *ctx;
+};
+
+/* The machine's own clocks. */
+struct ww_clock ww_clock_real(void);
+
+/* Runs `speed` times as fast as the machine's from the moment of its set-up on; for demonstrations. */
+struct ww_scaled_clock {
+	struct ww_now start, base; /* base: the machine's time at set-up */
+	double speed;
+};
+struct ww_clock ww_clock_scaled(struct ww_scaled_clock *state, double speed);
+
+/* Stands still until it is set; for tests and simulation. */
+struct ww_manual_clock {
+	struct ww_now now;
+};
+struct ww_clock ww_clock_manual(struct ww_manual_clock *state);
+
+/* An edge: something that has work at certain times or when a descriptor is readable. */
+struct ww_source {
+	int (*fd)(void *ctx);         /* descriptor to wait on, -1 or a NULL function: none */
+	int64_t (*due_us)(void *ctx); /* mono_us of its next work, WW_NEVER_US = none known */
+	void (*dispatch)(void *ctx, struct ww_now now);
+	void *ctx;
+};
+
+/* Steps sources in virtual time: the clock jumps from one due time to the next. Sources due at the same time run in the
+ * order of the array. */
+struct ww_driver {
+	struct ww_manual_clock *clock;
+	const struct ww_source *sources; /* borrowed */
+	size_t n;
+};
+
+/* Runs all work that is due up to and including `until_us` (mono) and sets the clock there. The wall clock moves along
+ * with the monotonic one. A source that stays due after its dispatch runs again at the same time. */
+void ww_driver_run(struct ww_driver *driver, int64_t until_us);
 
 #endif
