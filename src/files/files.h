@@ -6,7 +6,7 @@
 #ifndef WW_FILES_H
 #define WW_FILES_H
 
-#include "base/base.h"
+#include "msg/msg.h"
 
 #include <stdio.h>
 
@@ -103,5 +103,163 @@ ww_status ww_cluster_parse(FILE *in, const char *name, struct ww_cluster *out, s
 
 /* Frees what the cluster holds; the struct may be reused. NULL and zeroed structs are fine. */
 void ww_cluster_finish(struct ww_cluster *cluster);
+
+/* ---- scenario.c: a whole cluster for some virtual time (format: wattweir-scenario(5)) ------------------------------ */
+
+/* Times are virtual, from the beginning of the scenario. Plain values: what a key means is told in the manual page. */
+struct ww_scenario_gpu {
+	double min_w, max_w, default_w, idle_w; /* min_w <= default_w <= max_w */
+	double chip_sd, gain_sd, sensor_noise_frac;
+	int64_t dead_us, settle_us;
+	bool duty_sampler;
+};
+
+struct ww_scenario_row {
+	char *name;       /* unique */
+	double limit_w;   /* INFINITY = none */
+	uint8_t boundary; /* of limit_w; enum ww_boundary */
+	bool has_meter;   /* at the boundary "meter" */
+	double meter_noise_frac;
+	double other_w;      /* constant power at the meter beside its nodes, with that of the rows it feeds */
+	double cooling_frac; /* watts at the meter per watt of IT power, on top of it */
+	int64_t cooling_lag_us;
+	double guard_frac;
+	size_t n_loads; /* nodes on it, directly or through lower rows; they rise */
+	struct ww_scenario_load {
+		uint32_t node;
+		double frac;
+	} * loads;
+	size_t line; /* where the file defines it, for messages */
+};
+
+struct ww_scenario_node {
+	char *name; /* unique; of a count: NAME-1 and so on */
+	uint32_t gpus, first_gpu;
+	double host_w, follow_frac;
+	int64_t lag_us, boot_us;
+	double boot_cap_w; /* NAN = no boot unit */
+	uint32_t n_loads;  /* rows that carry it, every level; they rise */
+	struct ww_row_load loads[WW_ROW_LOADS_MAX];
+	size_t line;
+};
+
+/* In the order of enum ww_sim_family. */
+enum ww_scenario_family {
+	WW_SCENARIO_DENSE_PRETRAIN,
+	WW_SCENARIO_DENSE_LORA,
+	WW_SCENARIO_MOE_PRETRAIN,
+	WW_SCENARIO_MOE_LORA,
+	WW_N_SCENARIO_FAMILIES
+};
+
+enum ww_scenario_model { WW_SCENARIO_FAMILY, WW_SCENARIO_SWEEP, WW_SCENARIO_PHYSICS };
+
+struct ww_scenario_pause {
+	int64_t every_us, for_us, first_us; /* every_us 0: never */
+	double power_w;                     /* per GPU */
+};
+
+struct ww_scenario_job {
+	char *name; /* unique; of a count: NAME-1 and so on */
+	enum ww_scenario_model model;
+	enum ww_scenario_family family; /* WW_SCENARIO_FAMILY: the rest is drawn from its ranges */
+	char *sweep,
+		*group; /* WW_SCENARIO_SWEEP: path to open (relative ones begin at the scenario), group in it; else NULL */
+	struct {
+		double phi, h, sm, tensor, dram, nvlink;
+	} physics;             /* WW_SCENARIO_PHYSICS */
+	double tokens_tps;     /* per GPU where no cap binds; NAN = drawn from the family, or as the sweep says */
+	double jitter_frac;    /* of its power, from second to second */
+	uint32_t n_gpus, tier; /* tier 0..3 */
+	uint32_t *gpus;        /* numbered through all nodes; no GPU carries two jobs at one time; they rise */
+	double floor_frac, weight;
+	int64_t start_us, end_us; /* WW_NEVER_US = it does not end */
+	struct ww_scenario_pause checkpoint, evaluation;
+	size_t line;
+};
+
+#define WW_SCENARIO_CUTS_MAX 8
+
+/* What control knows of the jobs. */
+struct ww_scenario_curves {
+	enum { WW_CURVES_NONE, WW_CURVES_FITTED, WW_CURVES_KNOWN } kind;
+	size_t n_cuts; /* FITTED: from the baseline and these cuts of each GPU's draw, which rise */
+	double cut_frac[WW_SCENARIO_CUTS_MAX];
+	double noise_frac; /* sd of each measured throughput */
+};
+
+/* An event as it is announced, changed (same name, version 2 and up) or cancelled. */
+struct ww_scenario_event {
+	char *name;
+	uint32_t version; /* 1 = the first announcement; entries of one event follow each other */
+	bool cancelled;
+	uint32_t row;
+	uint8_t boundary, cls;            /* enum ww_boundary, enum ww_class */
+	int64_t at_us, start_us, end_us;  /* at_us: told to control; end_us WW_NEVER_US = until cancelled */
+	double limit_w, cut_frac;         /* one of them is NAN */
+	int64_t ramp_down_us, ramp_up_us; /* 0 = at once */
+	size_t line;
+};
+
+/* As struct ww_wire_faults. */
+struct ww_scenario_wire {
+	double loss_frac, double_frac, late_frac;
+	int64_t delay_least_us, delay_most_us, late_most_us;
+};
+
+/* In the order of enum ww_fault_kind. */
+enum ww_scenario_fault_kind {
+	WW_SCENARIO_AGENT_CRASH,
+	WW_SCENARIO_REBOOT,
+	WW_SCENARIO_CONTROLLER_CRASH,
+	WW_SCENARIO_CONTROLLER_ZOMBIE,
+	WW_SCENARIO_FOREIGN,
+	WW_SCENARIO_CUT,
+	WW_SCENARIO_METER,
+	WW_SCENARIO_JOURNAL,
+	WW_N_SCENARIO_FAULTS
+};
+
+struct ww_scenario_fault {
+	enum ww_scenario_fault_kind kind;
+	int64_t at_us, until_us; /* FOREIGN: the same */
+	uint32_t node;           /* METER: the row */
+	uint32_t gpu;            /* FOREIGN: of the node */
+	double value_w;          /* FOREIGN: the limit written; else NAN */
+	size_t line;
+};
+
+struct ww_scenario {
+	char *file; /* name as given, for messages and reports */
+	char *name;
+	uint64_t seed;
+	int64_t duration_us, period_us; /* whole seconds */
+	uint32_t objective;             /* enum ww_objective */
+	int64_t lease_us, settle_us;    /* ww_config: valid_for_us, settle_us */
+	uint8_t after;                  /* enum ww_after */
+	struct ww_scenario_gpu gpu;
+	struct ww_scenario_curves curves;
+	struct ww_scenario_wire wire;
+	uint32_t n_gpus; /* of all nodes */
+	size_t n_rows, n_nodes, n_jobs, n_events, n_faults;
+	struct ww_scenario_row *rows;   /* in file order, at least one */
+	struct ww_scenario_node *nodes; /* in file order, at least one */
+	struct ww_scenario_job *jobs;   /* in file order, at least one */
+	struct ww_scenario_event *events;
+	struct ww_scenario_fault *faults; /* at_us rises */
+};
+
+/*
+ * Reads a scenario; the path "-" is standard input. On success the caller owns *out and ends it with ww_scenario_finish;
+ * names are UTF-8 without control characters, shorter than WW_NAME_MAX. On failure *out is untouched; the errors are those
+ * of ww_cluster_read. Sweeps that jobs name are not opened.
+ */
+ww_status ww_scenario_read(const char *path, struct ww_scenario *out, struct ww_error *err) WW_MUST_CHECK;
+
+/* The same from an open stream; `name` stands for the file in messages, and relative sweeps begin at its directory. */
+ww_status ww_scenario_parse(FILE *in, const char *name, struct ww_scenario *out, struct ww_error *err) WW_MUST_CHECK;
+
+/* Frees what the scenario holds; the struct may be reused. NULL and zeroed structs are fine. */
+void ww_scenario_finish(struct ww_scenario *scenario);
 
 #endif
