@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The controllers of a world: one in charge, zombies beside it, and the store that refuses a lower epoch. */
+#include "cli/world_parts_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TICK_AFTER_US 200000
+
+static struct ww_now time_of(const ww_world *w, const struct world_control *c)
+{
+	return (struct ww_now){.mono_us = ww_world_now(w) + c->offset_us, .wall_us = w->clock.now.wall_us};
+}
+
+static bool in_charge(const ww_world *w, const struct world_control *c)
+{
+	return w->charge >= 0 && c == &w->controls[w->charge];
+}
+
+/* ---- Journal ---------------------------------------------------------------------------------------------------------- */
+
+/* Begins a record; returns where its length is to be written once its bytes are there. */
+static size_t begin_record(struct ww_buf *journal, enum ww_world_record kind)
+{
+	ww_buf_u8(journal, (uint8_t)kind);
+	ww_buf_u32(journal, 0);
+	return journal->n;
+}
+
+static void end_record(ww_world *w, size_t begin)
+{
+	struct ww_buf *journal = w->spec.journal;
+	if (journal->failed) {
+		ww_world_fail(w, WW_ERR_NOMEM, NULL);
+		return;
+	}
+	size_t n = journal->n - begin;
+	for (int i = 0; i < 4; i++)
+		journal->bytes[begin - 4 + i] = (uint8_t)(n >> 8 * i);
+}
+
+static void record_state(ww_world *w, const struct ww_buf *state)
+{
+	if (!w->spec.journal)
+		return;
+	size_t begin = begin_record(w->spec.journal, WW_RECORD_STATE);
+	ww_buf_bytes(w->spec.journal, state->bytes, state->n);
+	end_record(w, begin);
+}
+
+static void record_input(ww_world *w, const struct ww_input *input)
+{
+	if (!w->spec.journal)
+		return;
+	size_t begin = begin_record(w->spec.journal, WW_RECORD_INPUT);
+	if (ww_input_encode(input, w->spec.journal))
+		ww_world_fail(w, WW_ERR_NOMEM, NULL);
+	end_record(w, begin);
+}
+
+static void record_step(ww_world *w, const struct ww_decision *decision, struct ww_now now)
+{
+	if (!w->spec.journal)
+		return;
+	size_t begin = begin_record(w->spec.journal, WW_RECORD_STEP);
+	ww_buf_i64(w->spec.journal, now.mono_us);
+	ww_buf_i64(w->spec.journal, now.wall_us);
+	ww_decision_encode(decision, w->spec.journal);
+	end_record(w, begin);
+}
+
+/* ---- Inputs ----------------------------------------------------------------------------------------------------------- */
+
+/* What comes from the wire may be refused; what the world itself says may not. */
+static void put(ww_world *w, struct world_control *c, struct ww_input *input, bool own)
+{
+	struct ww_error err;
+	input->at = time_of(w, c);
+	input->seq = ++w->input_seq;
+	ww_status status = ww_control_put(c->brain, input, &err);
+	if (status == WW_ERR_NOMEM || (status && own))
+		ww_world_fail(w, status, &err);
+	else if (status && w->spec.trace)
+		ww_world_trace(w, "controller %llu refuses: %s", (unsigned long long)c->epoch, err.text);
+	else if (!status && in_charge(w, c))
+		record_input(w, input);
+}
+
+void ww_world_tell(ww_world *w, struct ww_input *input)
+{
+	struct world_control *c = &w->controls[w->charge];
+	put(w, c, input, true);
+	c->step_now = c->must_store = true;
+}
+
+void ww_world_hear(ww_world *w, struct ww_input *input)
+{
+	for (int i = 0; i < WORLD_CONTROLLERS; i++) {
+		if (!w->controls[i].brain)
+			continue;
+		put(w, &w->controls[i], input, input->kind == WW_INPUT_METER);
+		w->controls[i].step_now |= input->kind == WW_INPUT_HELLO;
+	}
+}
+
+/* ---- Steps ------------------------------------------------------------------------------------------------------------ */
+
+/* Stores the state of the decision just made; only the one in charge can. */
+static bool store(ww_world *w, struct world_control *c, uint64_t seq)
+{
+	if (!in_charge(w, c)) {
+		w->account.lost_saves++;
+		return false;
+	}
+	ww_buf_clear(&w->scratch);
+	if (ww_control_save(c->brain, &w->scratch)) {
+		ww_world_fail(w, WW_ERR_NOMEM, NULL);
+		return false;
+	}
+	struct ww_buf old = w->store;
+	w->store = w->scratch;
+	w->scratch = old;
+	w->account.saves++;
+	c->must_store = false;
+	put(w, c, &(struct ww_input){.kind = WW_INPUT_SAVED, .u.saved = seq}, true);
+	return true;
+}
+
+static void append(char text[static 200], const char *what, double value)
+{
+	size_t n = strlen(text);
+	snprintf(text + n, 200 - n, "%s%.1f", what, value);
+}
+
+static void trace_command(const ww_world *w, const struct ww_command *command, uint32_t node, bool needs_save)
+{
+	char text[200] = "";
+	for (uint32_t s = 0; s < command->n_steps; s++) {
+		append(text, s ? " | in " : "in ", (double)command->step[s].in_us / 1e6);
+		for (uint32_t g = 0; g < command->n_gpus; g++)
+			append(text, g ? " " : " s: ", (double)command->step[s].cap_w[g]);
+	}
+	ww_world_trace(w, "controller %llu: command %llu to node %u%s, answers %llu, valid %.1f s: %s",
+	               (unsigned long long)command->fence.epoch, (unsigned long long)command->fence.seq, node,
+	               needs_save ? " (saved)" : "", (unsigned long long)command->answers_seq,
+	               (double)command->valid_for_us / 1e6, text);
+}
+
+static void send_command(ww_world *w, const struct ww_command *command, bool needs_save)
+{
+	struct ww_error err;
+	uint32_t node = ww_world_find_node(w, command->node);
+	if (node == w->n_nodes) {
+		ww_fail(&err, WW_ERR_NOT_FOUND, "a command to a node that there is not");
+		ww_world_fail(w, WW_ERR_NOT_FOUND, &err);
+		return;
+	}
+	struct world_agent *a = &w->agents[node];
+	if (ww_fence_order(command->fence, a->sent) > 0) {
+		a->sent = command->fence;
+		a->behind_us = a->behind_us == WW_NEVER_US ? ww_world_now(w) : a->behind_us;
+	}
+	if (w->spec.trace)
+		trace_command(w, command, node, needs_save);
+	w->account.commands++;
+	struct ww_wire_message message = {WW_WIRE_COMMAND, node, {.command = command}};
+	ww_status status = ww_wire_send(w->wire, &message, ww_world_now(w), &err);
+	if (status)
+		ww_world_fail(w, status, &err);
+}
+
+static void step(ww_world *w, struct world_control *c)
+{
+	struct ww_now now = time_of(w, c);
+	c->step_now = false;
+	if (in_charge(w, c) && w->decided)
+		ww_world_check_limits(w);
+	const struct ww_decision *d = ww_control_step(c->brain, now);
+	w->account.steps++;
+	if (in_charge(w, c)) {
+		record_step(w, d, now);
+		w->decision = d;
+		ww_world_check_decision(w, d);
+		ww_world_check_limits(w);
+	}
+	bool saved = (d->save || c->must_store) && store(w, c, d->seq);
+	for (uint32_t i = 0; i < d->n_commands && !w->status; i++)
+		if (saved || !d->needs_save[i])
+			send_command(w, &d->commands[i], d->needs_save[i]);
+}
+
+int64_t ww_world_controls_due(void *world)
+{
+	const ww_world *w = world;
+	int64_t due_us = WW_NEVER_US;
+	for (int i = 0; i < WORLD_CONTROLLERS; i++) {
+		const struct world_control *c = &w->controls[i];
+		if (c->brain && c->step_now)
+			return ww_world_now(w);
+		if (c->brain && c->tick_us < due_us)
+			due_us = c->tick_us;
+	}
+	return due_us;
+}
+
+void ww_world_controls_run(void *world, struct ww_now now)
+{
+	ww_world *w = world;
+	for (int i = 0; i < WORLD_CONTROLLERS && !w->status; i++) {
+		struct world_control *c = &w->controls[i];
+		if (!c->brain || (!c->step_now && c->tick_us > now.mono_us))
+			continue;
+		if (c->tick_us <= now.mono_us)
+			c->tick_us += WW_SECOND_US;
+		step(w, c);
+	}
+}
+
+/* ---- Leadership --------------------------------------------------------------------------------------------------------- */
+
+static void drop(ww_world *w, int i)
+{
+	if (w->charge == i) {
+		w->charge = -1;
+		w->decision = NULL;
+		w->decided = false;
+	}
+	ww_control_destroy(w->controls[i].brain);
+	w->controls[i].brain = NULL;
+}
+
+/* A free place; the zombie that would end first makes room. */
+static int free_place(ww_world *w)
+{
+	int first = -1;
+	for (int i = 0; i < WORLD_CONTROLLERS; i++) {
+		if (!w->controls[i].brain)
+			return i;
+		if (i != w->charge && (first < 0 || w->controls[i].ends_us < w->controls[first].ends_us))
+			first = i;
+	}
+	drop(w, first);
+	return first;
+}
+
+static void load(ww_world *w, struct world_control *c)
+{
+	struct ww_error err;
+	ww_status status = ww_control_load(c->brain, &w->store, &err);
+	if (status)
+		ww_world_fail(w, status, &err);
+	record_state(w, &w->store);
+}
+
+static void first_inputs(ww_world *w, struct world_control *c)
+{
+	put(w, c, &(struct ww_input){.kind = WW_INPUT_CONFIG, .u.config = w->spec.config}, true);
+	if (!w->status)
+		put(w, c, &(struct ww_input){.kind = WW_INPUT_DIVISION, .u.division = w->spec.division}, true);
+}
+
+void ww_world_take_over(ww_world *w)
+{
+	struct ww_error err;
+	int place = free_place(w);
+	struct world_control *c = &w->controls[place];
+	*c = (struct world_control){.epoch = ++w->epoch, .step_now = true, .must_store = true, .ends_us = WW_NEVER_US};
+	ww_status status = ww_control_create(&c->brain, &err);
+	if (status) {
+		ww_world_fail(w, status, &err);
+		return;
+	}
+	/* Another machine: its monotonic clock has nothing to do with the last one's. */
+	c->offset_us = (int64_t)(1 + w->epoch * 7919 % 1000) * 1000 * WW_SECOND_US;
+	int64_t after_us = ww_world_now(w) - TICK_AFTER_US;
+	c->tick_us = (after_us < 0 ? 0 : after_us / WW_SECOND_US + 1) * WW_SECOND_US + TICK_AFTER_US;
+	w->charge = place;
+	w->decided = false;
+	ww_world_note_take_over(w);
+	if (w->spec.trace)
+		ww_world_trace(w, "controller %llu takes charge", (unsigned long long)c->epoch);
+	if (w->store.n > 0)
+		load(w, c);
+	else
+		first_inputs(w, c);
+	struct ww_leader leader = {.epoch = c->epoch, .leads = true};
+	if (!w->status)
+		put(w, c, &(struct ww_input){.kind = WW_INPUT_LEADER, .u.leader = &leader}, true);
+}
+
+void ww_world_control_crash(ww_world *w)
+{
+	if (w->charge >= 0)
+		drop(w, w->charge);
+}
+
+void ww_world_zombie(ww_world *w, int64_t until_us)
+{
+	if (w->charge < 0)
+		return;
+	w->controls[w->charge].ends_us = until_us;
+	ww_world_take_over(w);
+}
+
+void ww_world_zombies_end(ww_world *w)
+{
+	for (int i = 0; i < WORLD_CONTROLLERS; i++)
+		if (w->controls[i].brain && i != w->charge && w->controls[i].ends_us <= ww_world_now(w))
+			drop(w, i);
+}
+
+void ww_world_controls_finish(ww_world *w)
+{
+	for (int i = 0; i < WORLD_CONTROLLERS; i++)
+		ww_control_destroy(w->controls[i].brain);
+	ww_buf_finish(&w->store);
+	ww_buf_finish(&w->scratch);
+}
