@@ -50,7 +50,7 @@ extern const struct ww_sim_board ww_sim_h200;
 
 struct ww_sim_pause {
 	int64_t every_us, for_us; /* 0: never */
-	int64_t first_us;         /* of the first one */
+	int64_t first_us;         /* of the first one, in the plant's time */
 	double power_w;           /* draw per GPU meanwhile */
 };
 
@@ -122,8 +122,9 @@ uint32_t ww_plant_gpus(const ww_plant *plant);
 double ww_plant_enforced_w(const ww_plant *plant, uint32_t gpu); /* 0 while the node is off */
 
 /* Of the last lived second. */
-double ww_plant_gpu_w(const ww_plant *plant, uint32_t gpu);    /* true mean draw */
-double ww_plant_sensor_w(const ww_plant *plant, uint32_t gpu); /* what the board says: gain, noise, 1 s mean */
+double ww_plant_gpu_w(const ww_plant *plant, uint32_t gpu); /* true mean draw */
+double ww_plant_sensor_w(const ww_plant *plant,
+                         uint32_t gpu); /* what the board says: gain, noise, 1 s mean; NAN: off */
 double ww_plant_row_w(const ww_plant *plant, uint32_t row, int boundary); /* true: 0 gpu, 1 it, 2 meter */
 double ww_plant_meter_w(const ww_plant *plant, uint32_t row);             /* what the meter says, at the meter */
 double ww_plant_job_tps(const ww_plant *plant, uint32_t job);
@@ -135,7 +136,7 @@ enum ww_sim_state ww_plant_job_state(const ww_plant *plant, uint32_t job);
 void ww_plant_try(const ww_plant *plant, uint32_t job, double cap_w, double *power_w, double *tps);
 
 /* The true loss curve of a job, in the terms of caps (p0_w = the lowest cap that costs nothing), no uncertainty, down to
- * the board's lowest limit. */
+ * the board's lowest limit. WW_ERR_NO_DATA for a job that no cap limits. */
 ww_status ww_plant_curve(const ww_plant *plant, uint32_t job, struct ww_curve *out, struct ww_error *err) WW_MUST_CHECK;
 
 #endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a job's GPUs draw and do at each clock, as a table. From physics (docs/simulation.md, section 2) or from a measured
+ * sweep. Power is linear in the chip's factor, so that one table serves all GPUs of a job.
+ */
+#include "sim/sim_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define INTERVALS 128
+
+#define MEMORY_KNEE 0.42  /* xb: below this clock memory slows down too */
+#define LEAKAGE 0.010     /* k: of static power, per kelvin */
+#define LEAKAGE_AT_C 45.0 /* where static_w holds */
+#define COOL_C 35.0       /* Tcool */
+#define C_PER_W 0.055     /* Rth */
+
+double sim_decay(double x)
+{
+	double y = -x / 64, sum = 1;
+	if (x > 700)
+		return 0;
+	for (int k = 12; k > 0; k--)
+		sum = 1 + y / k * sum;
+	for (int k = 0; k < 6; k++)
+		sum *= sum;
+	return sum;
+}
+
+/* ---- Physics ---------------------------------------------------------------------------------------------------------- */
+
+/* Temperature follows power: T = Tcool + Rth P, and leakage follows T; both are linear, so P has a closed form. */
+static struct sim_knot physics_knot(const struct ww_sim_board *b, const struct ww_sim_physics *p, double x)
+{
+	double v = fmax(b->v_least, 1 - b->sag * (1 - x)), v2 = v * v;
+	double tau = p->phi / x + (1 - p->phi - p->h) * fmax(1, MEMORY_KNEE / x) + p->h;
+	double leak = 0.5 * b->static_w * LEAKAGE, scale = 1 / (1 - leak * C_PER_W);
+	double fixed = b->static_w + leak * (COOL_C - LEAKAGE_AT_C);
+	double moved = b->dram_w * p->dram + b->nvlink_w * p->nvlink;
+	double work = b->sm_w * p->sm + b->tensor_w * p->tensor;
+	return (struct sim_knot){
+		.base_w = (fixed + moved / tau) * scale,
+		.chip_w = (b->clock_w * x * v2 + work * v2 / tau) * scale,
+		.tps = p->x1_tps / tau,
+	};
+}
+
+/* The grid point nearest to a kink moves there, so that nothing is interpolated across it. */
+static void snap(double *x, double kink)
+{
+	double at = (kink - x[0]) / (x[INTERVALS] - x[0]) * INTERVALS;
+	if (at > 0.5 && at < INTERVALS - 0.5)
+		x[(int)(at + 0.5)] = kink;
+}
+
+static void physics_table(const struct ww_sim_board *board, const struct ww_sim_job *job, struct sim_table *out)
+{
+	double x[INTERVALS + 1];
+	for (int k = 0; k <= INTERVALS; k++)
+		x[k] = board->x_least + (1 - board->x_least) * k / INTERVALS;
+	snap(x, MEMORY_KNEE);
+	if (board->sag > 0)
+		snap(x, 1 - (1 - board->v_least) / board->sag);
+	for (int k = 0; k <= INTERVALS; k++) {
+		out->at[k] = physics_knot(board, &job->physics, x[k]);
+		out->at[k].tps *= job->n_gpus;
+	}
+	out->n = INTERVALS + 1;
+}
+
+/* ---- Measured sweeps ---------------------------------------------------------------------------------------------------- */
+
+static int by_cap(const void *a, const void *b)
+{
+	const struct ww_point *p = a, *q = b;
+	return (p->cap_w > q->cap_w) - (p->cap_w < q->cap_w);
+}
+
+/* Repetitions of a cap become one point at their means; returns how many are left. */
+static uint32_t pool_points(struct ww_point *p, size_t n)
+{
+	uint32_t m = 0;
+	qsort(p, n, sizeof *p, by_cap);
+	for (size_t i = 0, same; i < n; i += same) {
+		double power = 0, throughput = 0;
+		for (same = 0; i + same < n && p[i + same].cap_w == p[i].cap_w; same++) {
+			power += p[i + same].power_w;
+			throughput += p[i + same].throughput;
+		}
+		p[m++] = (struct ww_point){
+			.cap_w = p[i].cap_w, .power_w = power / (double)same, .throughput = throughput / (double)same};
+	}
+	return m;
+}
+
+/* Pools adjacent violators: the nearest sequence that does not fall. `value` is one field of the knots. */
+static void make_rising(struct sim_knot *knots, uint32_t n, double *(*value)(struct sim_knot *))
+{
+	for (uint32_t i = 1; i < n; i++) {
+		uint32_t from = i;
+		double sum = *value(&knots[i]), mean = sum;
+		while (from > 0 && *value(&knots[from - 1]) > mean) {
+			sum += *value(&knots[--from]);
+			mean = sum / (i - from + 1);
+		}
+		for (uint32_t k = from; k <= i; k++)
+			*value(&knots[k]) = mean;
+	}
+}
+
+static double *chip_w_of(struct sim_knot *knot)
+{
+	return &knot->chip_w;
+}
+
+static double *tps_of(struct sim_knot *knot)
+{
+	return &knot->tps;
+}
+
+#define HELD 1.03 /* a draw up to this times the cap is the cap, seen with noise; above it the cap was not held */
+
+/* Below the lowest cap measured, power and throughput fall in proportion to the cap, down to half of it. */
+static void replay_table(struct ww_point *p, uint32_t n, double scale, struct sim_table *out)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		bool noise = p[i].power_w > p[i].cap_w && p[i].power_w <= HELD * p[i].cap_w;
+		out->caps_w[i + 1] = p[i].cap_w;
+		out->at[i + 1] =
+			(struct sim_knot){.chip_w = noise ? p[i].cap_w : p[i].power_w, .tps = p[i].throughput * scale};
+	}
+	make_rising(out->at + 1, n, chip_w_of);
+	make_rising(out->at + 1, n, tps_of);
+	out->caps_w[0] = out->caps_w[1] / 2;
+	out->at[0] = (struct sim_knot){.chip_w = out->at[1].chip_w / 2, .tps = out->at[1].tps / 2};
+	out->n = n + 1;
+}
+
+/* ---- Both ------------------------------------------------------------------------------------------------------------------ */
+
+ww_status sim_table_create(const struct ww_sim_board *board, const struct ww_sim_job *job, struct sim_table *out,
+                           struct ww_error *err)
+{
+	size_t n = job->points ? job->n_points + 1 : INTERVALS + 1;
+	struct ww_point *points = NULL;
+	*out = (struct sim_table){.at = malloc(n * sizeof *out->at)};
+	if (job->points) {
+		out->caps_w = malloc(n * sizeof *out->caps_w);
+		points = malloc(job->n_points * sizeof *points);
+	}
+	if (!out->at || (job->points && (!out->caps_w || !points))) {
+		free(points);
+		sim_table_finish(out);
+		return ww_fail(err, WW_ERR_NOMEM, "out of memory");
+	}
+	if (!job->points) {
+		physics_table(board, job, out);
+		return WW_OK;
+	}
+	for (size_t i = 0; i < job->n_points; i++)
+		points[i] = job->points[i];
+	double gpus = job->points_gpus ? job->points_gpus : job->n_gpus;
+	replay_table(points, pool_points(points, job->n_points), job->n_gpus / gpus, out);
+	free(points);
+	return WW_OK;
+}
+
+void sim_table_finish(struct sim_table *table)
+{
+	free(table->at);
+	free(table->caps_w);
+	*table = (struct sim_table){0};
+}
+
+/* What must not exceed the cap at a knot. A measured sweep is asked by its caps: at chip 1 it answers as measured. */
+static inline double key(const struct sim_table *t, uint32_t k, double chip)
+{
+	return t->caps_w ? chip * t->caps_w[k] : t->at[k].base_w + chip * t->at[k].chip_w;
+}
+
+double sim_table_place(const struct sim_table *t, double chip, double cap)
+{
+	uint32_t lo = 0, hi = t->n - 1;
+	if (key(t, hi, chip) <= cap)
+		return hi;
+	if (key(t, 0, chip) >= cap)
+		return 0;
+	while (hi - lo > 1) {
+		uint32_t middle = (lo + hi) / 2;
+		if (key(t, middle, chip) <= cap)
+			lo = middle;
+		else
+			hi = middle;
+	}
+	double a = key(t, lo, chip), b = key(t, hi, chip);
+	return lo + (cap - a) / (b - a);
+}
+
+struct sim_knot sim_table_at(const struct sim_table *t, double place)
+{
+	uint32_t k = (uint32_t)place;
+	if (k + 1 >= t->n)
+		return t->at[t->n - 1];
+	double f = place - k;
+	const struct sim_knot *a = &t->at[k], *b = a + 1;
+	return (struct sim_knot){
+		.base_w = a->base_w + f * (b->base_w - a->base_w),
+		.chip_w = a->chip_w + f * (b->chip_w - a->chip_w),
+		.tps = a->tps + f * (b->tps - a->tps),
+	};
+}
