@@ -51,10 +51,11 @@ const char *ww_number_fault_text(enum ww_number_fault fault);
 
 /* What a number counts, for texts in which people write its unit. */
 enum ww_unit {
-	WW_UNIT_NONE,    /* "1.5": no unit allowed */
-	WW_UNIT_WHOLE,   /* "64": digits only, 0 to 2^31 */
-	WW_UNIT_PERCENT, /* "30%" or "30 %": the sign required; read as a fraction, 0.3 */
-	WW_UNIT_POWER,   /* "300 W", "12.5kW", "2 MW": the unit required, in just these letters; read as watts */
+	WW_UNIT_NONE,     /* "1.5": no unit allowed */
+	WW_UNIT_WHOLE,    /* "64": digits only, 0 to 2^31 */
+	WW_UNIT_PERCENT,  /* "30%" or "30 %": the sign required; read as a fraction, 0.3 */
+	WW_UNIT_POWER,    /* "300 W", "12.5kW", "2 MW": the unit required, in just these letters; read as watts */
+	WW_UNIT_DURATION, /* "20 us", "500 ms", "30 s", "5 min", "2h": the unit required; read as seconds */
 };
 
 /*

@@ -163,14 +163,13 @@ static enum ww_number_fault read_scale(const char *unit_text, size_t length, enu
 		enum ww_unit unit;
 		double scale;
 	} units[] = {
-		{"W", WW_UNIT_POWER, 1},
-		{"kW", WW_UNIT_POWER, 1e3},
-		{"MW", WW_UNIT_POWER, 1e6},
-		{"%", WW_UNIT_PERCENT, 1},
+		{"W", WW_UNIT_POWER, 1},    {"kW", WW_UNIT_POWER, 1e3},     {"MW", WW_UNIT_POWER, 1e6},
+		{"%", WW_UNIT_PERCENT, 1},  {"us", WW_UNIT_DURATION, 1e-6}, {"ms", WW_UNIT_DURATION, 1e-3},
+		{"s", WW_UNIT_DURATION, 1}, {"min", WW_UNIT_DURATION, 60},  {"h", WW_UNIT_DURATION, 3600},
 	};
 	*scale = 1;
 	if (length == 0)
-		return unit == WW_UNIT_POWER || unit == WW_UNIT_PERCENT ? WW_NUMBER_NO_UNIT : WW_NUMBER_OK;
+		return unit == WW_UNIT_NONE || unit == WW_UNIT_WHOLE ? WW_NUMBER_OK : WW_NUMBER_NO_UNIT;
 	for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
 		*scale = units[i].scale;
 		if (units[i].unit == unit && length == strlen(units[i].text) &&
@@ -257,6 +256,8 @@ const char *ww_unit_remedy(enum ww_unit unit)
 		return "write a percentage, like 30%";
 	case WW_UNIT_POWER:
 		return "write a number with its unit W, kW or MW, like 12.5 kW";
+	case WW_UNIT_DURATION:
+		return "write a number with its unit us, ms, s, min or h, like 30 s";
 	}
 	return "write a number";
 }

@@ -58,13 +58,17 @@ ww_status ww_yaml_no_memory(const struct ww_yaml *yaml);
 /* ---- Tables ------------------------------------------------------------------------------------------------------ */
 
 enum ww_yaml_type {
-	WW_YAML_NODE,    /* const struct ww_yaml_node *, not empty, of any form */
-	WW_YAML_ITEMS,   /* const struct ww_yaml_node *, a list with at least one item */
-	WW_YAML_NAME,    /* const char *: 1 to 512 bytes without blanks at the ends; lives as long as the tree */
-	WW_YAML_COUNT,   /* uint32_t */
-	WW_YAML_NUMBER,  /* double */
-	WW_YAML_PERCENT, /* double, a fraction */
-	WW_YAML_POWER    /* double, watts */
+	WW_YAML_NODE,     /* const struct ww_yaml_node *, not empty, of any form */
+	WW_YAML_ITEMS,    /* const struct ww_yaml_node *, a list with at least one item */
+	WW_YAML_NAME,     /* const char *: 1 to 512 bytes without blanks at the ends; lives as long as the tree */
+	WW_YAML_COUNT,    /* uint32_t */
+	WW_YAML_NUMBER,   /* double */
+	WW_YAML_PERCENT,  /* double, a fraction */
+	WW_YAML_POWER,    /* double, watts */
+	WW_YAML_DURATION, /* int64_t, microseconds; least and most are seconds */
+	WW_YAML_YES,      /* bool: yes or no */
+	WW_YAML_WORD,     /* uint32_t: which one of the words in `rule`, "write red, green or blue" */
+	WW_YAML_KEYS      /* const struct ww_yaml_node *, a mapping with at least one key */
 };
 
 struct ww_yaml_field {
@@ -73,7 +77,7 @@ struct ww_yaml_field {
 	bool required;
 	size_t offset;      /* of the member in the caller's struct; it is untouched when the key is not there */
 	double least, most; /* of a number, both allowed */
-	const char *rule;   /* "must be ...", when it is not */
+	const char *rule;   /* "must be ...", when it is not; of a word "write ..." */
 };
 
 struct ww_yaml_table {
@@ -89,6 +93,10 @@ struct ww_yaml_table {
  */
 ww_status ww_yaml_read_map(const struct ww_yaml *yaml, const struct ww_yaml_node *node,
                            const struct ww_yaml_table *table, const char *label, void *out) WW_MUST_CHECK;
+
+/* Reads one value by its field, whose offset is not used; `label` as above. */
+ww_status ww_yaml_read_value(const struct ww_yaml *yaml, const struct ww_yaml_node *node,
+                             const struct ww_yaml_field *field, const char *label, void *out) WW_MUST_CHECK;
 
 /* Reads a text as WW_YAML_NAME does; `label` is the whole field and ": ". */
 ww_status ww_yaml_read_name(const struct ww_yaml *yaml, const struct ww_yaml_node *node, const char *label,

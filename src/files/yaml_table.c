@@ -2,6 +2,7 @@
 /* What a mapping may hold, told by a table. */
 #include "files/yaml_internal.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,6 +38,8 @@ static enum ww_unit unit_of(enum ww_yaml_type type)
 		return WW_UNIT_PERCENT;
 	case WW_YAML_POWER:
 		return WW_UNIT_POWER;
+	case WW_YAML_DURATION:
+		return WW_UNIT_DURATION;
 	default:
 		return WW_UNIT_NONE;
 	}
@@ -51,6 +54,12 @@ static const char *remedy_of(const struct ww_yaml_field *field)
 		return "write a list with '- ' before each entry";
 	case WW_YAML_NAME:
 		return "write a name";
+	case WW_YAML_YES:
+		return "write yes or no";
+	case WW_YAML_WORD:
+		return field->rule;
+	case WW_YAML_KEYS:
+		return "write its keys below it, indented, or in braces";
 	default:
 		return ww_unit_remedy(unit_of(field->type));
 	}
@@ -110,7 +119,7 @@ static ww_status check_form(const struct spot *s)
 		         s->field->required ? "" : ", or remove the key");
 		return fail_value(s, WW_ERR_INVALID, "is empty", text);
 	}
-	if (s->field->type == WW_YAML_NODE || node->form == wanted)
+	if (s->field->type == WW_YAML_NODE || s->field->type == WW_YAML_KEYS || node->form == wanted)
 		return WW_OK;
 	snprintf(text, sizeof text, "is %s, not %s", form_text(node),
 	         wanted == WW_YAML_LIST ? "a list" : "a single value");
@@ -129,9 +138,37 @@ static ww_status read_number(const struct spot *s, void *member)
 		return fail_value(s, WW_ERR_RANGE, field->rule, remedy_of(field));
 	if (field->type == WW_YAML_COUNT)
 		*(uint32_t *)member = (uint32_t)value;
+	else if (field->type == WW_YAML_DURATION)
+		*(int64_t *)member = llround(value * 1e6);
 	else
 		*(double *)member = value;
 	return WW_OK;
+}
+
+static ww_status read_yes(const struct spot *s, bool *member)
+{
+	bool yes = strcmp(s->node->text, "yes") == 0;
+	if (!yes && strcmp(s->node->text, "no") != 0)
+		return fail_value(s, WW_ERR_INVALID, "is neither yes nor no", remedy_of(s->field));
+	*member = yes;
+	return WW_OK;
+}
+
+/* The words stand in the rule as people read them. */
+static ww_status read_word(const struct spot *s, uint32_t *member)
+{
+	const char *word = s->field->rule + strlen("write ");
+	for (uint32_t number = 0; *word; number++) {
+		size_t n = strcspn(word, ", ");
+		if (n == s->node->n && memcmp(word, s->node->text, n) == 0) {
+			*member = number;
+			return WW_OK;
+		}
+		word += n;
+		word += strspn(word, ", ");
+		word += strncmp(word, "or ", 3) == 0 ? 3 : 0;
+	}
+	return fail_value(s, WW_ERR_INVALID, "is not one of its words", s->field->rule);
 }
 
 static bool is_blank(char c)
@@ -165,14 +202,26 @@ static ww_status read_value(const struct spot *s, void *member)
 	switch (s->field->type) {
 	case WW_YAML_NODE:
 	case WW_YAML_ITEMS:
+	case WW_YAML_KEYS:
 		*(const struct ww_yaml_node **)member = s->node;
 		return WW_OK;
 	case WW_YAML_NAME:
 		snprintf(label, sizeof label, "%s%s: ", s->label, s->field->key);
 		return ww_yaml_read_name(s->yaml, s->node, label, member);
+	case WW_YAML_YES:
+		return read_yes(s, member);
+	case WW_YAML_WORD:
+		return read_word(s, member);
 	default:
 		return read_number(s, member);
 	}
+}
+
+ww_status ww_yaml_read_value(const struct ww_yaml *yaml, const struct ww_yaml_node *node,
+                             const struct ww_yaml_field *field, const char *label, void *out)
+{
+	struct spot spot = {yaml, node, label, field};
+	return read_value(&spot, out);
 }
 
 /* ---- One mapping ------------------------------------------------------------------------------------------------- */
