@@ -45,21 +45,24 @@ static void read_curve(struct ww_read *read, struct ww_curve *v)
 	}
 }
 
+/* Of a job that ends nothing else counts. */
 void ww_encode_job(struct ww_buf *buf, const struct ww_job *v)
 {
 	ww_buf_u64(buf, v->id);
 	ww_buf_text(buf, v->name);
+	ww_buf_u32(buf, v->n_places);
+	if (v->n_places == 0)
+		return;
+	for (uint32_t i = 0; i < v->n_places; i++) {
+		ww_buf_u64(buf, v->places[i].node);
+		ww_buf_u32(buf, v->places[i].gpus);
+	}
 	ww_buf_u32(buf, (uint32_t)v->tier);
 	ww_buf_f64(buf, v->floor_frac);
 	ww_buf_f64(buf, v->weight);
 	ww_buf_u8(buf, v->has_curve);
 	if (v->has_curve)
 		put_curve(buf, &v->curve);
-	ww_buf_u32(buf, v->n_places);
-	for (uint32_t i = 0; i < v->n_places; i++) {
-		ww_buf_u64(buf, v->places[i].node);
-		ww_buf_u32(buf, v->places[i].gpus);
-	}
 }
 
 void ww_decode_job(struct ww_read *read, struct ww_job *v)
@@ -67,17 +70,19 @@ void ww_decode_job(struct ww_read *read, struct ww_job *v)
 	*v = (struct ww_job){0};
 	v->id = ww_read_u64(read);
 	ww_read_text(read, v->name, sizeof v->name);
+	v->n_places = ww_read_count(read, WW_JOB_PLACES_MAX, 12);
+	if (v->n_places == 0)
+		return;
+	for (uint32_t i = 0; i < v->n_places; i++) {
+		v->places[i].node = ww_read_u64(read);
+		v->places[i].gpus = ww_read_u32(read);
+	}
 	v->tier = (int32_t)ww_read_u32(read);
 	v->floor_frac = msg_read_finite(read);
 	v->weight = msg_read_finite(read);
 	v->has_curve = msg_read_flag(read);
 	if (v->has_curve)
 		read_curve(read, &v->curve);
-	v->n_places = ww_read_count(read, WW_JOB_PLACES_MAX, 12);
-	for (uint32_t i = 0; i < v->n_places; i++) {
-		v->places[i].node = ww_read_u64(read);
-		v->places[i].gpus = ww_read_u32(read);
-	}
 }
 
 /* ---- Events, meters, leadership -------------------------------------------------------------------------------------- */
