@@ -227,7 +227,7 @@ static ww_status read_gpu(struct ww_scenario_reader *r, const struct ww_yaml_nod
 	                              .idle_w = 75,
 	                              .chip_sd = 0.04,
 	                              .gain_sd = 0.02,
-	                              .sensor_noise_frac = 0.005,
+	                              .sensor_noise_frac = 0.003,
 	                              .dead_us = 150000,
 	                              .settle_us = 100000};
 	ww_status status = map ? ww_yaml_read_map(&r->yaml, map, &gpu_table, "gpu: ", g) : WW_OK;
