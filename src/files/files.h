@@ -262,4 +262,62 @@ ww_status ww_scenario_parse(FILE *in, const char *name, struct ww_scenario *out,
 /* Frees what the scenario holds; the struct may be reused. NULL and zeroed structs are fine. */
 void ww_scenario_finish(struct ww_scenario *scenario);
 
+/* ---- journal.c: what the brain was told and what it decided, to go through it again ---------------------------------- */
+
+/*
+ * A journal begins with a saved state; after it come the inputs and steps in their order, and after each step its decision.
+ * It is written into a buffer first, which may be moved to a file piece by piece: between frames, at any time.
+ */
+enum ww_frame_kind {
+	WW_FRAME_NONE = 0, /* the end of the file */
+	WW_FRAME_STATE,    /* as ww_control_save wrote it */
+	WW_FRAME_INPUT,    /* as ww_input_encode wrote it */
+	WW_FRAME_STEP,     /* the time of a step */
+	WW_FRAME_DECISION  /* as ww_decision_encode wrote it: of the step before */
+};
+
+#define WW_FRAME_BYTES_MAX (64u << 20) /* of a payload */
+
+/* Once at the start of a file. These four only append; as with ww_buf_*, buf->failed tells of a lack of memory, here also
+ * of a payload that is too long. */
+void ww_journal_begin(struct ww_buf *buf);
+
+/* A frame's payload is what is appended to `buf` between these two. To take a frame back that was begun, set buf->n to what
+ * ww_frame_begin returned. */
+size_t ww_frame_begin(struct ww_buf *buf, enum ww_frame_kind kind);
+void ww_frame_end(struct ww_buf *buf, size_t begin);
+
+void ww_frame_step(struct ww_buf *buf, struct ww_now now); /* a whole frame */
+
+/* Appends all of `buf` to a file and empties it, or leaves it as it is and fails: WW_ERR_IO, WW_ERR_NOMEM where
+ * buf->failed. `name` stands for the file in messages. Whether it is on disk is for who closes it. */
+ww_status ww_journal_write(FILE *out, const char *name, struct ww_buf *buf, struct ww_error *err) WW_MUST_CHECK;
+
+struct ww_journal {
+	FILE *in;         /* borrowed */
+	const char *name; /* borrowed; stands for the file in messages */
+	uint64_t at, n_frames;
+	struct ww_buf payload;
+};
+
+struct ww_frame {
+	enum ww_frame_kind kind;
+	uint64_t number, at;  /* counted from 1; byte of the file at which it starts */
+	const uint8_t *bytes; /* payload; borrowed until the next call with the journal */
+	size_t n;
+	struct ww_now now; /* of WW_FRAME_STEP */
+};
+
+/* Reads the first line. WW_ERR_INVALID no journal, WW_ERR_UNSUPPORTED one of another version, WW_ERR_NO_DATA an empty file,
+ * WW_ERR_IO. `out` is untouched on failure. */
+ww_status ww_journal_open(FILE *in, const char *name, struct ww_journal *out, struct ww_error *err) WW_MUST_CHECK;
+
+/* Frees what it holds; the file stays open. Zeroed structs are fine. */
+void ww_journal_finish(struct ww_journal *journal);
+
+/* The next frame, WW_FRAME_NONE at the end. Memory is bounded by the longest frame there is. WW_ERR_NO_DATA: the file ends
+ * within a frame, as when its writer was killed; WW_ERR_INVALID damaged, WW_ERR_UNSUPPORTED of an unknown kind, WW_ERR_IO,
+ * WW_ERR_NOMEM. `out` is untouched on failure, and the journal cannot be read on. */
+ww_status ww_journal_next(struct ww_journal *journal, struct ww_frame *out, struct ww_error *err) WW_MUST_CHECK;
+
 #endif
