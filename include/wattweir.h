@@ -249,6 +249,7 @@ struct ww_alloc_problem {
 	double budget_w; /* for all GPUs of all jobs together; INFINITY = none */
 	enum ww_objective objective;
 	int explore; /* not 0: jobs may go deeper than the deepest cut measured for them */
+	int fresh;   /* not 0: forget the last problem's prices, so that the same problem gives the same bits */
 };
 
 /* What was decided for one job, in the order of the problem's jobs. */

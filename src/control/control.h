@@ -25,6 +25,7 @@ void ww_control_destroy(ww_control *control);
 enum ww_division {
 	WW_DIVISION_AUTO = 0, /* the equal cut at once, then refined */
 	WW_DIVISION_EQUAL,    /* the equal cut, never refined */
+	WW_DIVISION_EXACT,    /* as AUTO, but curves count as the truth also below what was measured: for an oracle */
 	WW_N_DIVISIONS
 };
 

@@ -687,12 +687,20 @@ static bool order_still_holds(const ww_alloc *a, const struct ww_alloc_problem *
 	return holds;
 }
 
-/* The jobs in ascending order of their ids; NULL where the order of the last problem still holds. */
+static bool ascending(const struct ww_alloc_problem *p)
+{
+	for (size_t i = 1; i < p->n_jobs; i++)
+		if (p->jobs[i - 1].id >= p->jobs[i].id)
+			return false;
+	return true;
+}
+
+/* The jobs in ascending order of their ids; NULL where the order of the last problem still holds, or the caller's is. */
 static ww_status order_jobs(const ww_alloc *a, const struct ww_alloc_problem *p, struct place **out,
                             struct ww_error *err)
 {
 	*out = NULL;
-	if (order_still_holds(a, p))
+	if (ascending(p) || order_still_holds(a, p))
 		return WW_OK;
 	struct place *places = calloc(p->n_jobs + 1, sizeof *places);
 	if (!places)
@@ -749,10 +757,15 @@ ww_status ww_alloc_set(ww_alloc *a, const struct ww_alloc_problem *p, struct ww_
 		status = grow(a, &room, err);
 	if (!status && places)
 		memcpy(a->places, places, p->n_jobs * sizeof *places);
+	if (!status && !places && ascending(p))
+		for (uint32_t i = 0; i < p->n_jobs; i++)
+			a->places[i] = (struct place){p->jobs[i].id, i};
 	free(places);
 	if (!status)
 		take(a, p);
 solve:
+	if (!status && p->fresh)
+		a->last_rows = 0;
 	if (!status)
 		solve_first(a, p);
 	return status;

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The charge of a GPU: an upper bound of the limit that its board obeys now or may come to obey before the next decision,
+ * whatever is lost, late, restarted or booted meanwhile. Watts are free again only when a lower limit was read back and
+ * the draw has followed.
+ */
+#include "control/control_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+#define BOOT_MARGIN_US (5 * WW_SECOND_US)
+
+/* ---- Commands on their way ---------------------------------------------------------------------------------------------- */
+
+void supersede(struct node *node, struct ww_fence accepted)
+{
+	uint32_t kept = 0;
+	if (ww_fence_order(accepted, node->accepted) > 0)
+		node->accepted = accepted;
+	for (uint32_t i = 0; i < node->n_outstanding; i++) {
+		int order = ww_fence_order(node->outstanding[i].fence, accepted);
+		if (order == 0 && node->outstanding[i].sent_us > node->alive_us)
+			node->alive_us = node->outstanding[i].sent_us;
+		if (order >= 0)
+			node->outstanding[kept++] = node->outstanding[i];
+	}
+	node->n_outstanding = kept;
+}
+
+/* The two oldest as one: as high as either, superseded only with the later. */
+static void merge_oldest(struct node *node)
+{
+	struct outstanding *a = &node->outstanding[0], *b = &node->outstanding[1];
+	for (uint32_t i = 0; i < node->config.n_gpus; i++)
+		a->top_w[i] = most_known(a->top_w[i], b->top_w[i]);
+	a->fence = b->fence;
+	node->n_outstanding--;
+	memmove(b, b + 1, (node->n_outstanding - 1) * sizeof *b);
+}
+
+void add_outstanding(struct node *node, const struct ww_command *command, int64_t now_us)
+{
+	if (node->n_outstanding == OUTSTANDING_MAX)
+		merge_oldest(node);
+	struct outstanding *o = &node->outstanding[node->n_outstanding++];
+	*o = (struct outstanding){.fence = command->fence, .sent_us = now_us};
+	for (uint32_t i = 0; i < node->config.n_gpus; i++) {
+		float top = command->after == WW_AFTER_FAILCAP ? command->failcap_w[i] : NAN;
+		for (uint32_t k = 0; k < command->n_steps; k++)
+			top = most_known(top, command->step[k].cap_w[i]);
+		o->top_w[i] = top;
+	}
+}
+
+/* The largest cap that anything sent to GPU `i` of the node may still bring about. */
+static float commanded_w(const struct node *node, const struct gpu *gpu, uint32_t i)
+{
+	float top = NAN;
+	for (uint32_t k = 0; k < node->n_outstanding; k++) {
+		const struct outstanding *o = &node->outstanding[k];
+		bool in_force = ww_fence_order(o->fence, node->accepted) == 0;
+		if (in_force && node->has_last && ww_fence_order(node->last.fence, o->fence) == 0) {
+			for (uint32_t s = gpu->step; s < node->last.n_steps; s++)
+				top = most_known(top, node->last.step[s].cap_w[i]);
+			if (node->last.after == WW_AFTER_FAILCAP)
+				top = most_known(top, node->last.failcap_w[i]);
+		} else {
+			top = most_known(top, o->top_w[i]);
+		}
+	}
+	return top;
+}
+
+/* ---- Charges ---------------------------------------------------------------------------------------------------------- */
+
+/* No proof that the machine did not go down and come up since. */
+static bool may_have_booted(const ww_control *c, const struct node *node)
+{
+	int64_t silence_us = c->now.mono_us - node->alive_us;
+	return silence_us >= node->config.shortest_boot_us - c->config.settle_us - BOOT_MARGIN_US;
+}
+
+static float boot_limit_w(const struct ww_node_config *config)
+{
+	return isnan(config->boot_cap_w) ? config->default_w : config->boot_cap_w;
+}
+
+/* The lower limit was read back, and the draw followed it or is known not to. */
+static bool has_come_down(const ww_control *c, const struct node *node, const struct gpu *gpu)
+{
+	bool settled = c->now.mono_us - gpu->changed_us >= c->config.settle_us && !isnan(gpu->draw_w);
+	return node->believed && !isnan(gpu->enforced_w) && (gpu->held || settled);
+}
+
+static void charge_gpu(const ww_control *c, const struct node *node, struct gpu *gpu, uint32_t i)
+{
+	float w = most_known(commanded_w(node, gpu, i), most_known(gpu->enforced_w, gpu->goal_w));
+	if (!gpu->held && gpu->draw_w > 1.02f * gpu->enforced_w)
+		w = most_known(w, gpu->draw_w);
+	if (node->config.n_gpus && !gpu->managed)
+		w = most_known(w, node->config.max_w);
+	if (node->last.after == WW_AFTER_RESTORE && c->now.mono_us - node->sent_us >= c->config.valid_for_us / 2)
+		w = most_known(w, gpu->ceiling_w);
+	gpu->charge_w = has_come_down(c, node, gpu) ? w : most_known(gpu->charge_w, w);
+}
+
+static void charge_node(ww_control *c, struct node *node)
+{
+	bool booted = may_have_booted(c, node);
+	bool silent = !node->believed || booted || c->now.mono_us - node->heard_us > c->config.valid_for_us / 3;
+	if (silent != node->silent)
+		c->ready_changed = true;
+	node->silent = silent;
+	for (uint32_t i = 0; i < node->config.n_gpus; i++) {
+		struct gpu *gpu = &c->gpus[node->first_gpu + i];
+		if (node->believed)
+			charge_gpu(c, node, gpu, i);
+		if (booted)
+			gpu->charge_w = most_known(gpu->charge_w, boot_limit_w(&node->config));
+	}
+}
+
+void update_charges(ww_control *c)
+{
+	for (uint32_t n = 0; n < c->n_nodes; n++)
+		charge_node(c, &c->nodes[n]);
+	sum_charges(c);
+}
+
+void sum_charges(ww_control *c)
+{
+	for (uint32_t r = 0; r < c->n_rows; r++)
+		c->rows[r].charge_w = 0;
+	for (uint32_t n = 0; n < c->n_nodes; n++) {
+		const struct ww_node_config *config = &c->nodes[n].config;
+		double charge_w = 0;
+		for (uint32_t i = 0; i < config->n_gpus; i++)
+			charge_w += c->gpus[c->nodes[n].first_gpu + i].charge_w;
+		for (uint32_t l = 0; l < config->n_loads; l++)
+			c->rows[config->loads[l].row].charge_w += config->loads[l].frac * charge_w;
+	}
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside of control. registry.c takes in what is told; charges.c bounds what each GPU's limit is or may become; non_gpu.c
+ * bounds the rest of a row; timeline.c knows the budgets; divide.c says where each GPU should go; orders.c sends it there:
+ * downwards at once, upwards from free watts; state.c saves all of it.
+ */
+#ifndef WW_CONTROL_INTERNAL_H
+#define WW_CONTROL_INTERNAL_H
+
+#include "control/control.h"
+
+#define OUTSTANDING_MAX 6       /* commands that a node may still accept; older ones are merged */
+#define RESIDUALS 31            /* readings of a meter behind a bound of non-GPU power */
+#define BASELINE_MINUTES 10     /* of power before an event that its cut refers to */
+#define STEPS_AHEAD (WW_STEPS_MAX - 1)
+#define NO_JOB UINT32_MAX
+#define LEAD_EXTRA_US (2 * WW_SECOND_US) /* a budget counts that much before it starts, besides settle_us */
+#define AHEAD_US (24 * 3600 * WW_SECOND_US)
+
+/* A command that its node may have accepted or may accept yet. */
+struct outstanding {
+	struct ww_fence fence;           /* a later one accepted supersedes it */
+	int64_t sent_us;                 /* the first of those merged into it */
+	float top_w[WW_NODE_GPUS_MAX];   /* the largest cap of its schedule; NAN = none */
+};
+
+struct node {
+	struct ww_node_config config;
+	uint32_t first_gpu;
+	/* Heard of it. */
+	uint64_t boot_id, start_id, seq; /* of its newest message; 0 = none yet */
+	int64_t heard_us;                /* arrival of its newest believed sample */
+	int64_t alive_us;                /* it ran at or after this: a command sent then was accepted */
+	bool believed;                   /* has shown this leader's epoch as the highest seen */
+	struct ww_fence accepted;        /* highest command it has shown */
+	uint32_t n_rates;
+	struct rate {
+		uint64_t job;
+		float tps;
+	} rates[WW_NODE_JOBS_MAX]; /* of its newest sample */
+	/* Sent to it. */
+	uint64_t next_seq;
+	int64_t sent_us;
+	uint32_t n_outstanding;
+	struct outstanding outstanding[OUTSTANDING_MAX];
+	struct ww_command last;
+	bool has_last;
+	/* Of this step. */
+	bool silent; /* does not answer, might have booted, or is not believed: it cannot be steered */
+	bool raised; /* the command of this step is above what is stored */
+};
+
+struct gpu {
+	uint32_t node, job; /* NO_JOB */
+	float enforced_w, draw_w, goal_w; /* last believed; NAN = not known. goal_w: what its node writes again */
+	float recorded_w;                 /* found by its node before its first write, NAN = not known */
+	float ceiling_w;                  /* where no budget binds */
+	int64_t changed_us;               /* when enforced_w was first seen at this value */
+	uint8_t step, held, managed;
+	uint8_t why;
+	float charge_w, stored_w; /* charge now; in the state that was stored last */
+	float cap_w, target_w;
+	int64_t raised_us; /* last rise of its cap, for steps of a restore */
+};
+
+struct job {
+	struct ww_job told;
+	double tps;              /* measured now, NAN = not known */
+	double seen_w, seen_tps; /* the highest smoothed draw per GPU and rate, for a job without a curve */
+	double draw_w, rate_tps; /* smoothed mean draw per GPU and rate, NAN = not known */
+	struct ww_curve curve;        /* in use */
+	uint32_t n_ready;             /* GPUs that can be steered */
+	bool divided;                 /* takes part in the division: a row of it binds */
+	double cut_frac, equal_cut_frac, throughput_frac, kept_floor_frac, trust;
+	uint8_t why;
+	double ahead_cut[STEPS_AHEAD]; /* NAN = none */
+};
+
+struct event {
+	struct ww_event told;
+	double base_w;  /* where ramps start and end */
+	double limit_w; /* resolved */
+	double baseline_w, missing_w;
+};
+
+struct row {
+	struct ww_row config;
+	struct ww_reading meter; /* last */
+	int64_t meter_us;
+	float residual[RESIDUALS];
+	uint32_t n_residuals, next_residual;
+	double non_gpu_w;   /* in use at the meter's boundary: above the readings, and not moving with every one; NAN = none */
+	double draw_w;      /* of its GPUs by the last samples, NAN = some are not known */
+	double slow_draw_w; /* smoothed over about a minute, NAN = none */
+	double from_w;      /* the same in use: moves in steps */
+	double minute_power_w[BASELINE_MINUTES], minute_draw_w[BASELINE_MINUTES]; /* sums of readings */
+	uint32_t minute_n[BASELINE_MINUTES];
+	int64_t minute[BASELINE_MINUTES]; /* wall minute of the bucket */
+	/* Of this step. */
+	double budget_w, guard_w; /* at `boundary`; INFINITY = none */
+	uint8_t boundary;
+	double offer_w;  /* watts that its GPUs may be charged with in all, INFINITY = any */
+	double charge_w; /* of its GPUs now */
+	double fixed_w;  /* of those that no job is divided for */
+	bool binds;
+	uint16_t binds_ahead; /* one bit per moment */
+};
+
+/* One moment of the division ahead. */
+struct ahead {
+	int64_t at_us, until_us; /* wall */
+};
+
+/* What a division was made from, so that it can be made again from a saved state. */
+struct problem {
+	uint32_t n_jobs, n_shares;
+	struct ww_alloc_job *jobs;
+	struct ww_row_share *shares;
+	struct ww_alloc_row *rows;
+	uint32_t *job_of; /* index into jobs of control */
+	struct ww_curve *curves;
+	uint32_t runs;  /* of ww_alloc_run since it was set */
+	bool set, done; /* done: nothing is left to gain */
+};
+
+struct ww_control {
+	bool configured;
+	struct ww_config config; /* rows and nodes are NULL: they live below */
+	enum ww_division division;
+	struct ww_leader leader;
+	int64_t adopt_until_us;
+	struct ww_now now;
+	uint64_t steps;
+	int64_t offset_us; /* mono - wall of the last step or input: moves times on a take-over */
+	uint32_t n_rows, n_nodes, n_gpus, n_jobs, n_events, room_jobs, room_events;
+	struct row *rows;
+	struct node *nodes;
+	struct gpu *gpus;
+	struct job **jobs; /* ascending id */
+	struct event *events; /* ascending id */
+	uint32_t *node_by_id; /* nodes in ascending id */
+	uint32_t *first_gpu;
+	/* Division. */
+	ww_alloc *alloc, *alloc_ahead;
+	struct problem problem, ahead_problem;
+	struct ww_alloc_row *wanted_rows;
+	bool news;          /* jobs, events or inventory changed: divide afresh, equal cut first */
+	bool ready_changed; /* which GPUs can be steered changed */
+	double usual_cut;   /* mean of the equal cuts, for jobs whose nodes are silent */
+	uint32_t n_ahead;
+	struct ahead ahead[STEPS_AHEAD];
+	int64_t ahead_us; /* mono when it was made; WW_NEVER_US: to be made */
+	double *row_free_w, *row_need_w; /* scratch per row */
+	/* Decision. */
+	struct ww_decision decision;
+	struct ww_command *commands;
+	bool *needs_save;
+	struct ww_row_decision *row_decisions;
+	struct ww_gpu_decision *gpu_decisions;
+	struct ww_job_decision *job_decisions;
+	struct ww_event_decision *event_decisions;
+};
+
+static inline double least(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+static inline double most(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+/* NAN counts as nothing. */
+static inline float most_known(float a, float b)
+{
+	return b > a || a != a ? b : a;
+}
+
+/* ---- registry.c ------------------------------------------------------------------------------------------------------ */
+
+ww_status take_config(ww_control *c, const struct ww_config *config, struct ww_error *err);
+ww_status take_job(ww_control *c, const struct ww_job *job, struct ww_error *err);
+ww_status take_sample(ww_control *c, const struct ww_sample *sample, struct ww_error *err);
+ww_status take_ack(ww_control *c, const struct ww_ack *ack, struct ww_error *err);
+ww_status take_hello(ww_control *c, const struct ww_hello *hello, struct ww_error *err);
+void take_leader(ww_control *c, const struct ww_leader *leader, struct ww_now at);
+struct node *find_node(const ww_control *c, uint64_t id);
+struct row *find_row(const ww_control *c, uint64_t id);
+/* Index of the first job with an id not below this. */
+uint32_t job_place(const ww_control *c, uint64_t id);
+/* Frees everything a configuration brought. */
+void forget_all(ww_control *c);
+ww_status make_room(ww_control *c, struct ww_error *err);
+
+/* ---- charges.c ------------------------------------------------------------------------------------------------------- */
+
+void update_charges(ww_control *c);
+/* Sum of charges per row. */
+void sum_charges(ww_control *c);
+/* What `node` has shown of the commands sent to it: those before are superseded. */
+void supersede(struct node *node, struct ww_fence accepted);
+/* A command goes out: it counts until superseded. */
+void add_outstanding(struct node *node, const struct ww_command *command, int64_t now_us);
+
+/* ---- non_gpu.c ------------------------------------------------------------------------------------------------------- */
+
+ww_status take_meter(ww_control *c, const struct ww_meter *meter, struct ww_now at, struct ww_error *err);
+void update_draws(ww_control *c);
+/* Non-GPU power of a row at a boundary if its GPUs are charged with `charge_w`. */
+double non_gpu_at(const struct row *row, int boundary, double charge_w);
+/* The largest charge of GPUs with which a budget at this boundary is kept. */
+double offer_of(const struct row *row, int boundary, double budget_w);
+/* Mean power of the row at a boundary over the last minutes; NAN = not known. */
+double baseline_of(const struct row *row, int boundary, int64_t wall_us);
+
+/* ---- timeline.c ------------------------------------------------------------------------------------------------------ */
+
+ww_status take_event(ww_control *c, const struct ww_event *event, struct ww_now at, struct ww_error *err);
+/* Fills budget, boundary, guard and offer of all rows. */
+void update_budgets(ww_control *c);
+/* The offers of all rows for the least budget in [from, to], wall time. */
+void offers_between(const ww_control *c, int64_t from_us, int64_t to_us, struct ww_alloc_row *out);
+enum ww_event_state event_state(const struct event *event, int64_t wall_us);
+/* Moments from which nodes must go lower than before, for commands that carry them ahead; at most STEPS_AHEAD. */
+uint32_t steps_ahead(const ww_control *c, struct ahead *out);
+
+/* ---- divide.c -------------------------------------------------------------------------------------------------------- */
+
+/* Target and reason of every GPU. */
+void divide(ww_control *c);
+/* Lets the allocators grow to what all jobs need, so that a step allocates nothing. */
+ww_status grow_divisions(ww_control *c, struct ww_error *err);
+/* Makes the division again that a saved state was made from. */
+ww_status divide_again(ww_control *c, struct ww_error *err);
+/* Cap of a GPU of a job at a cut. */
+float cap_at(const ww_control *c, const struct gpu *gpu, const struct job *job, double cut_frac);
+float lowest_of(const ww_control *c, const struct gpu *gpu);
+
+/* ---- orders.c -------------------------------------------------------------------------------------------------------- */
+
+void give_orders(ww_control *c);
+
+#endif

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where every GPU should go. Rows that could not carry all their GPUs at the limits they have without a budget bind; the
+ * jobs on them share what is left by the allocator: the equal cut at once after news, better divisions over the next steps. A GPU without a job
+ * on a binding row goes to its lowest limit. Nodes that cannot be steered keep their charge, and the rest is divided
+ * among the others.
+ *
+ * Each division starts from its problem alone, not from earlier prices, so that a saved problem gives the same division.
+ */
+#include "control/control_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SWEEPS 8             /* of a refinement in one step */
+#define RUNS_AT_ONCE 4       /* refinements at once where little changed */
+#define LITTLE 0.02          /* of a row: a fall of its offer that is no news */
+#define RISE 0.001           /* of a row: a rise of its offer that is not worth a new division */
+#define LET_GO 0.99          /* of its offer: a row that binds stops binding when its GPUs need less than that */
+#define AHEAD_AGE_US (30 * WW_SECOND_US)
+#define UNKNOWN_LOSS 0.10    /* at a cut of 0.3, of a job without a curve; */
+#define UNKNOWN_NOISE 0.05   /* hardly trusted */
+#define USUAL_W 700.0        /* before anything is known */
+#define SMOOTH 0.05
+
+/* ---- Caps ------------------------------------------------------------------------------------------------------------- */
+
+float lowest_of(const ww_control *c, const struct gpu *gpu)
+{
+	return c->nodes[gpu->node].config.min_w;
+}
+
+float cap_at(const ww_control *c, const struct gpu *gpu, const struct job *job, double cut_frac)
+{
+	float cap_w = (float)(job->curve.p0_w * (1 - cut_frac));
+	return fminf(fmaxf(cap_w, lowest_of(c, gpu)), gpu->ceiling_w);
+}
+
+/* ---- Jobs that come without a curve ------------------------------------------------------------------------------------- */
+
+/* The highest draw and rate seen stand for the baseline. */
+static void guess_curve(struct job *job, double ceiling_w)
+{
+	double p0_w = job->seen_w > 0 ? least(job->seen_w, ceiling_w) : ceiling_w;
+	double t0_tps = job->seen_tps > 0 ? job->seen_tps : 1;
+	if (fabs(job->curve.p0_w - p0_w) <= 0.02 * p0_w && fabs(job->curve.t0_tps - t0_tps) <= 0.02 * t0_tps)
+		return;
+	struct ww_fit_point point = {0.3, UNKNOWN_LOSS};
+	struct ww_fit fit = {.points = &point, .n = 1, .noise_frac = UNKNOWN_NOISE, .p0_w = p0_w, .t0_tps = t0_tps};
+	if (ww_curve_fit(&fit, &job->curve, NULL) == WW_OK)
+		job->curve.max_cut_frac = 0;
+}
+
+static void smooth(double *slow, double v)
+{
+	if (isnan(*slow))
+		*slow = v;
+	else if (!isnan(v))
+		*slow += SMOOTH * (v - *slow);
+}
+
+/* ---- What can be steered, and what cannot ------------------------------------------------------------------------------- */
+
+static bool is_ready(const ww_control *c, const struct gpu *gpu)
+{
+	return !c->nodes[gpu->node].silent && gpu->managed;
+}
+
+static bool node_binds(const ww_control *c, const struct node *node)
+{
+	for (uint32_t l = 0; l < node->config.n_loads; l++)
+		if (c->rows[node->config.loads[l].row].binds)
+			return true;
+	return false;
+}
+
+/* Rows bind that could not carry their GPUs at their ceilings. */
+static void find_binding(ww_control *c)
+{
+	double *full_w = c->row_need_w;
+	memset(full_w, 0, c->n_rows * sizeof *full_w);
+	for (uint32_t n = 0; n < c->n_nodes; n++) {
+		const struct node *node = &c->nodes[n];
+		double w = 0;
+		for (uint32_t i = 0; i < node->config.n_gpus; i++) {
+			const struct gpu *gpu = &c->gpus[node->first_gpu + i];
+			w += is_ready(c, gpu) ? gpu->ceiling_w : fmaxf(gpu->ceiling_w, gpu->charge_w);
+		}
+		for (uint32_t l = 0; l < node->config.n_loads; l++)
+			full_w[node->config.loads[l].row] += node->config.loads[l].frac * w;
+	}
+	for (uint32_t r = 0; r < c->n_rows; r++) {
+		bool binds = full_w[r] > c->rows[r].offer_w * (c->rows[r].binds ? LET_GO : 1 + 1e-9);
+		if (binds != c->rows[r].binds)
+			c->news = true;
+		c->rows[r].binds = binds;
+	}
+}
+
+/* Counts steerable GPUs per job and the watts of the others per row. */
+static void take_stock(ww_control *c)
+{
+	for (uint32_t j = 0; j < c->n_jobs; j++) {
+		c->jobs[j]->n_ready = 0;
+		c->jobs[j]->divided = false;
+	}
+	for (uint32_t r = 0; r < c->n_rows; r++)
+		c->rows[r].fixed_w = 0;
+	for (uint32_t n = 0; n < c->n_nodes; n++) {
+		const struct node *node = &c->nodes[n];
+		bool binds = node_binds(c, node);
+		double w = 0;
+		for (uint32_t i = 0; i < node->config.n_gpus; i++) {
+			const struct gpu *gpu = &c->gpus[node->first_gpu + i];
+			bool ready = is_ready(c, gpu);
+			if (ready && gpu->job != NO_JOB) {
+				c->jobs[gpu->job]->n_ready++;
+				c->jobs[gpu->job]->divided |= binds;
+			} else {
+				w += ready ? node->config.min_w : gpu->charge_w;
+			}
+		}
+		for (uint32_t l = 0; l < node->config.n_loads; l++)
+			c->rows[node->config.loads[l].row].fixed_w += node->config.loads[l].frac * w;
+	}
+}
+
+/* Draw and rate of each job as measured, and its curve where none was told. */
+static void watch_jobs(ww_control *c)
+{
+	for (uint32_t j = 0; j < c->n_jobs; j++) {
+		struct job *job = c->jobs[j];
+		double draw_w = 0, tps = 0, ceiling_w = 0;
+		uint32_t n = 0;
+		for (uint32_t p = 0; p < job->told.n_places; p++) {
+			const struct node *node = find_node(c, job->told.places[p].node);
+			for (uint32_t i = 0; node && i < node->config.n_gpus; i++) {
+				if (!(job->told.places[p].gpus >> i & 1))
+					continue;
+				draw_w += c->gpus[node->first_gpu + i].draw_w;
+				ceiling_w = most(ceiling_w, c->gpus[node->first_gpu + i].ceiling_w);
+				n++;
+			}
+			double rate = (double)NAN;
+			for (uint32_t i = 0; node && i < node->n_rates; i++)
+				if (node->rates[i].job == job->told.id && !node->silent)
+					rate = node->rates[i].tps;
+			tps += rate;
+		}
+		job->tps = tps;
+		smooth(&job->draw_w, n ? draw_w / n : (double)NAN);
+		smooth(&job->rate_tps, tps);
+		job->seen_w = job->draw_w > job->seen_w ? job->draw_w : job->seen_w;
+		job->seen_tps = job->rate_tps > job->seen_tps ? job->rate_tps : job->seen_tps;
+		if (!job->told.has_curve)
+			guess_curve(job, ceiling_w);
+	}
+}
+
+/* ---- Problems ---------------------------------------------------------------------------------------------------------- */
+
+/* Adds frac x gpus of the job to a row's share. */
+static void add_share(struct problem *p, struct ww_alloc_job *job, struct ww_row_share *shares, uint32_t row, double gpus)
+{
+	for (uint32_t s = 0; s < job->n_rows; s++)
+		if (shares[s].row == row) {
+			shares[s].gpus += gpus;
+			return;
+		}
+	shares[job->n_rows++] = (struct ww_row_share){row, gpus};
+	p->n_shares++;
+}
+
+/* GPUs of a place; `whole`: also those that cannot be steered. Bounds of their caps. */
+static uint32_t count_place(const ww_control *c, const struct node *node, uint32_t bits, bool whole, double *bounds_w)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < node->config.n_gpus; i++) {
+		const struct gpu *gpu = &c->gpus[node->first_gpu + i];
+		if (!(bits >> i & 1) || !(whole || is_ready(c, gpu)))
+			continue;
+		n++;
+		bounds_w[0] = most(bounds_w[0], node->config.min_w);
+		bounds_w[1] = least(bounds_w[1], gpu->ceiling_w);
+	}
+	return n;
+}
+
+static void pose_job(const ww_control *c, struct problem *p, uint32_t j, bool whole)
+{
+	const struct job *job = c->jobs[j];
+	struct ww_alloc_job *to = &p->jobs[p->n_jobs];
+	struct ww_row_share *shares = &p->shares[p->n_shares];
+	double bounds_w[2] = {0, (double)INFINITY};
+	p->job_of[p->n_jobs] = j;
+	p->curves[p->n_jobs] = job->curve;
+	*to = (struct ww_alloc_job){.id = job->told.id,
+	                            .tier = job->told.tier,
+	                            .weight = job->told.weight,
+	                            .floor_frac = job->told.floor_frac,
+	                            .curve = &p->curves[p->n_jobs],
+	                            .rows = shares};
+	for (uint32_t k = 0; k < job->told.n_places; k++) {
+		const struct node *node = find_node(c, job->told.places[k].node);
+		uint32_t n = node ? count_place(c, node, job->told.places[k].gpus, whole, bounds_w) : 0;
+		to->gpus += n;
+		for (uint32_t l = 0; n && l < node->config.n_loads; l++)
+			if (node->config.loads[l].frac > 0)
+				add_share(p, to, shares, node->config.loads[l].row,
+				          (double)node->config.loads[l].frac * n);
+	}
+	to->min_w = bounds_w[0];
+	to->max_w = most(bounds_w[0], bounds_w[1]);
+	p->n_jobs += to->gpus > 0;
+}
+
+enum who { DIVIDED, STEERABLE, WHOLE };
+
+static void pose(const ww_control *c, struct problem *p, enum who who)
+{
+	p->n_jobs = p->n_shares = 0;
+	for (uint32_t j = 0; j < c->n_jobs; j++)
+		if (who != DIVIDED || c->jobs[j]->divided)
+			pose_job(c, p, j, who == WHOLE);
+}
+
+static ww_status set_problem(const ww_control *c, ww_alloc *alloc, const struct problem *p, struct ww_error *err)
+{
+	const struct ww_alloc_problem problem = {.jobs = p->jobs,
+	                                         .n_jobs = p->n_jobs,
+	                                         .rows = p->rows,
+	                                         .n_rows = c->n_rows,
+	                                         .budget_w = (double)INFINITY,
+	                                         .objective = (enum ww_objective)c->config.objective,
+	                                         .explore = c->division == WW_DIVISION_EXACT,
+	                                         .fresh = 1};
+	return ww_alloc_set(alloc, &problem, err);
+}
+
+ww_status grow_divisions(ww_control *c, struct ww_error *err)
+{
+	struct problem *p = &c->problem;
+	for (uint32_t r = 0; r < c->n_rows; r++)
+		p->rows[r].budget_w = (double)INFINITY;
+	for (uint32_t j = 0; j < c->n_jobs; j++)
+		if (!c->jobs[j]->told.has_curve)
+			guess_curve(c->jobs[j], USUAL_W);
+	pose(c, p, WHOLE);
+	ww_status status = set_problem(c, c->alloc, p, err);
+	if (!status)
+		status = set_problem(c, c->alloc_ahead, p, err);
+	p->n_jobs = 0;
+	return status;
+}
+
+/* ---- Dividing ---------------------------------------------------------------------------------------------------------- */
+
+/* Whether the problem in force still serves; `little`: and if not, a small step from its division does. */
+static bool still_serves(const ww_control *c, bool *little)
+{
+	*little = c->problem.set && !c->news;
+	bool serves = *little && !c->ready_changed;
+	for (uint32_t r = 0; r < c->n_rows; r++) {
+		double had = c->problem.rows[r].budget_w, wants = c->wanted_rows[r].budget_w;
+		if (isinf(had) && isinf(wants))
+			continue;
+		if (wants < had || wants > had + RISE * fabs(had))
+			serves = false;
+		if (!(wants >= had - LITTLE * fabs(had)))
+			*little = false;
+	}
+	return serves;
+}
+
+static enum ww_why why_of(const ww_control *c, const struct ww_alloc_job *asked, const struct ww_alloc_share *share)
+{
+	double cap_w = asked->curve->p0_w * (1 - share->cut_frac);
+	if (cap_w <= asked->min_w + 0.5)
+		return WW_WHY_LOWEST;
+	if (share->floor_frac < asked->floor_frac - 1e-9)
+		return WW_WHY_RELAXED;
+	if (asked->floor_frac > 0 && share->throughput_frac <= share->floor_frac + 1e-6)
+		return WW_WHY_FLOOR;
+	if (share->cut_frac >= share->box_cut_frac - 1e-9 && share->cut_frac > 0)
+		return WW_WHY_BOX;
+	return c->problem.runs == 0 ? WW_WHY_EQUAL : WW_WHY_PRICE;
+}
+
+static void publish(ww_control *c)
+{
+	const struct ww_alloc_share *shares = ww_alloc_shares(c->alloc);
+	double cut = 0, baseline_w = 0;
+	for (uint32_t i = 0; i < c->problem.n_jobs; i++) {
+		struct job *job = c->jobs[c->problem.job_of[i]];
+		const struct ww_alloc_job *asked = &c->problem.jobs[i];
+		job->cut_frac = shares[i].cut_frac;
+		job->equal_cut_frac = shares[i].equal_cut_frac;
+		job->throughput_frac = shares[i].throughput_frac;
+		job->kept_floor_frac = shares[i].floor_frac;
+		job->trust = shares[i].trust;
+		job->why = (uint8_t)why_of(c, asked, &shares[i]);
+		cut += asked->gpus * asked->curve->p0_w * shares[i].equal_cut_frac;
+		baseline_w += asked->gpus * asked->curve->p0_w;
+	}
+	c->usual_cut = baseline_w > 0 ? cut / baseline_w : c->usual_cut;
+}
+
+static void refine(ww_control *c, uint32_t runs)
+{
+	for (uint32_t i = 0; i < runs && !c->problem.done; i++) {
+		c->problem.done = ww_alloc_run(c->alloc, SWEEPS) < SWEEPS;
+		c->problem.runs++;
+	}
+}
+
+static void divide_jobs(ww_control *c)
+{
+	bool little;
+	for (uint32_t r = 0; r < c->n_rows; r++)
+		c->wanted_rows[r].budget_w =
+			c->rows[r].binds ? c->rows[r].offer_w - c->rows[r].fixed_w : (double)INFINITY;
+	if (still_serves(c, &little)) {
+		if (c->division != WW_DIVISION_EQUAL && !c->problem.done) {
+			refine(c, 1);
+			publish(c);
+		}
+		return;
+	}
+	pose(c, &c->problem, DIVIDED);
+	memcpy(c->problem.rows, c->wanted_rows, c->n_rows * sizeof *c->wanted_rows);
+	c->problem.set = set_problem(c, c->alloc, &c->problem, NULL) == WW_OK;
+	c->problem.runs = 0;
+	c->problem.done = !c->problem.set;
+	if (c->division != WW_DIVISION_EQUAL && little)
+		refine(c, RUNS_AT_ONCE);
+	if (c->problem.set)
+		publish(c);
+	c->ahead_us = c->news || c->ready_changed ? WW_NEVER_US : c->ahead_us;
+	c->news = c->ready_changed = false;
+}
+
+ww_status divide_again(ww_control *c, struct ww_error *err)
+{
+	if (!c->problem.set)
+		return WW_OK;
+	for (uint32_t i = 0, s = 0; i < c->problem.n_jobs; i++) {
+		c->problem.jobs[i].curve = &c->problem.curves[i];
+		c->problem.jobs[i].rows = &c->problem.shares[s];
+		s += c->problem.jobs[i].n_rows;
+	}
+	ww_status status = set_problem(c, c->alloc, &c->problem, err);
+	for (uint32_t i = 0; i < c->problem.runs && !status; i++)
+		ww_alloc_run(c->alloc, SWEEPS);
+	return status;
+}
+
+/* ---- Ahead -------------------------------------------------------------------------------------------------------------- */
+
+/* The equal cut at one coming moment. */
+static void divide_at(ww_control *c, uint32_t k)
+{
+	struct problem *p = &c->ahead_problem;
+	int64_t lead_us = c->config.settle_us + LEAD_EXTRA_US;
+	offers_between(c, c->ahead[k].at_us + lead_us, c->ahead[k].until_us, p->rows);
+	for (uint32_t r = 0; r < c->n_rows; r++) {
+		bool binds = p->rows[r].budget_w < c->row_need_w[r];
+		c->rows[r].binds_ahead = (uint16_t)(c->rows[r].binds_ahead | (binds ? 1u << k : 0));
+		p->rows[r].budget_w = binds ? p->rows[r].budget_w - c->rows[r].fixed_w : (double)INFINITY;
+	}
+	bool set = set_problem(c, c->alloc_ahead, p, NULL) == WW_OK;
+	for (uint32_t i = 0; i < p->n_jobs; i++) {
+		bool binds = false;
+		for (uint32_t s = 0; s < p->jobs[i].n_rows; s++)
+			binds = binds || (c->rows[p->jobs[i].rows[s].row].binds_ahead >> k & 1);
+		c->jobs[p->job_of[i]]->ahead_cut[k] =
+			set && binds ? ww_alloc_shares(c->alloc_ahead)[i].equal_cut_frac : (double)NAN;
+	}
+}
+
+static void look_ahead(ww_control *c)
+{
+	if (c->ahead_us != WW_NEVER_US && (c->n_ahead == 0 || c->now.mono_us - c->ahead_us < AHEAD_AGE_US))
+		return;
+	c->ahead_us = c->now.mono_us;
+	c->n_ahead = steps_ahead(c, c->ahead);
+	for (uint32_t r = 0; r < c->n_rows; r++)
+		c->rows[r].binds_ahead = 0;
+	for (uint32_t j = 0; j < c->n_jobs; j++)
+		for (uint32_t k = 0; k < STEPS_AHEAD; k++)
+			c->jobs[j]->ahead_cut[k] = (double)NAN;
+	if (c->n_ahead == 0)
+		return;
+	pose(c, &c->ahead_problem, STEERABLE);
+	for (uint32_t k = 0; k < c->n_ahead; k++)
+		divide_at(c, k);
+}
+
+/* The watts that an event lacks even with all that can be steered at its lowest. */
+static void judge_events(ww_control *c)
+{
+	double *low_w = c->row_free_w;
+	for (uint32_t r = 0; r < c->n_rows; r++)
+		low_w[r] = c->rows[r].fixed_w;
+	for (uint32_t n = 0; n < c->n_nodes; n++) {
+		const struct node *node = &c->nodes[n];
+		double w = 0;
+		for (uint32_t i = 0; i < node->config.n_gpus; i++) {
+			const struct gpu *gpu = &c->gpus[node->first_gpu + i];
+			w += is_ready(c, gpu) && gpu->job != NO_JOB ? node->config.min_w : 0;
+		}
+		for (uint32_t l = 0; l < node->config.n_loads; l++)
+			low_w[node->config.loads[l].row] += node->config.loads[l].frac * w;
+	}
+	for (uint32_t i = 0; i < c->n_events; i++) {
+		const struct row *row = find_row(c, c->events[i].told.row);
+		if (row)
+			c->events[i].missing_w = most(0, low_w[row - c->rows] - offer_of(row, c->events[i].told.boundary,
+			                                                                 c->events[i].limit_w));
+	}
+}
+
+/* ---- Targets ------------------------------------------------------------------------------------------------------------ */
+
+static void aim(ww_control *c, struct gpu *gpu, bool binds)
+{
+	const struct node *node = &c->nodes[gpu->node];
+	const struct job *job = gpu->job == NO_JOB ? NULL : c->jobs[gpu->job];
+	if (!binds && !(job && job->divided)) {
+		gpu->target_w = gpu->ceiling_w;
+		gpu->why = WW_WHY_NO_BUDGET;
+	} else if (!job) {
+		gpu->target_w = lowest_of(c, gpu);
+		gpu->why = WW_WHY_IDLE;
+	} else {
+		gpu->target_w = cap_at(c, gpu, job, job->divided && c->problem.set ? job->cut_frac : c->usual_cut);
+		gpu->why = job->why;
+	}
+	if (!gpu->managed)
+		gpu->why = WW_WHY_UNMANAGED;
+	else if (!node->believed)
+		gpu->why = WW_WHY_ADOPTING;
+	else if (node->silent)
+		gpu->why = WW_WHY_SILENT;
+}
+
+void divide(ww_control *c)
+{
+	watch_jobs(c);
+	find_binding(c);
+	take_stock(c);
+	divide_jobs(c);
+	look_ahead(c);
+	judge_events(c);
+	for (uint32_t n = 0; n < c->n_nodes; n++) {
+		bool binds = node_binds(c, &c->nodes[n]);
+		for (uint32_t i = 0; i < c->nodes[n].config.n_gpus; i++)
+			aim(c, &c->gpus[c->nodes[n].first_gpu + i], binds);
+	}
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a row draws besides its GPUs: where it has a meter, what the meter shows beyond the GPUs' own sensors (so a sensor's
+ * gain is in it as well), as the median of the last readings and three of its standard errors; elsewhere what the power
+ * plan declares. Fans and cooling follow GPU power late: where charges are above what was drawn lately, the rest is
+ * expected to follow.
+ */
+#include "control/control_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define FEWEST_RESIDUALS 8
+#define STEP_UP 0.001    /* of the row's power: the bound in use is that much above the readings when it moves, */
+#define STEP_DOWN 0.004  /* and moves down only when it is that much above them */
+#define SLOW 0.02        /* weight of a second in the smoothed draw */
+#define FROM_STEP 0.01   /* the smoothed draw in use moves when it is off by that much */
+
+static double residual_bound(const struct row *row)
+{
+	float sorted[RESIDUALS];
+	uint32_t n = row->n_residuals;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t to = i;
+		for (; to > 0 && sorted[to - 1] > row->residual[i]; to--)
+			sorted[to] = sorted[to - 1];
+		sorted[to] = row->residual[i];
+	}
+	double median = sorted[n / 2];
+	double spread = (sorted[(3 * n) / 4] - sorted[n / 4]) / 1.349; /* sd of a normal by its quartiles */
+	return most(0, median + 3 * 1.2533 * spread / sqrt(n));
+}
+
+static void take_residual(struct row *row, double power_w)
+{
+	row->residual[row->next_residual] = (float)(power_w - row->draw_w);
+	row->next_residual = (row->next_residual + 1) % RESIDUALS;
+	if (row->n_residuals < RESIDUALS)
+		row->n_residuals++;
+	if (row->n_residuals < FEWEST_RESIDUALS)
+		return;
+	double bound = residual_bound(row), scale = most(power_w, 1);
+	if (!(bound <= row->non_gpu_w && bound >= row->non_gpu_w - STEP_DOWN * scale))
+		row->non_gpu_w = bound + STEP_UP * scale;
+}
+
+static void take_minute(struct row *row, double power_w, int64_t wall_us)
+{
+	int64_t minute = wall_us / (60 * WW_SECOND_US);
+	uint32_t at = (uint32_t)(minute % BASELINE_MINUTES + BASELINE_MINUTES) % BASELINE_MINUTES;
+	if (row->minute[at] != minute || row->minute_n[at] == 0) {
+		row->minute[at] = minute;
+		row->minute_power_w[at] = row->minute_draw_w[at] = 0;
+		row->minute_n[at] = 0;
+	}
+	row->minute_power_w[at] += power_w;
+	row->minute_draw_w[at] += row->draw_w;
+	row->minute_n[at]++;
+}
+
+ww_status take_meter(ww_control *c, const struct ww_meter *meter, struct ww_now at, struct ww_error *err)
+{
+	ww_status status = ww_check_meter(meter, err);
+	struct row *row = find_row(c, meter->row);
+	if (status)
+		return status;
+	if (!row)
+		return ww_fail(err, WW_ERR_NOT_FOUND, "a meter's reading is of a row that is not in the power plan");
+	row->meter = meter->power_w;
+	if (!ww_reading_known(&meter->power_w))
+		return WW_OK;
+	row->meter_us = at.mono_us;
+	update_draws(c);
+	if (!row->config.has_meter || isnan(row->draw_w))
+		return WW_OK;
+	row->slow_draw_w += isnan(row->slow_draw_w) ? NAN : SLOW * (row->draw_w - row->slow_draw_w);
+	if (isnan(row->slow_draw_w))
+		row->slow_draw_w = row->draw_w;
+	if (!(fabs(row->slow_draw_w - row->from_w) <= FROM_STEP * row->slow_draw_w))
+		row->from_w = (1 - FROM_STEP / 2) * row->slow_draw_w;
+	take_residual(row, meter->power_w.value);
+	take_minute(row, meter->power_w.value, at.wall_us);
+	return WW_OK;
+}
+
+/* Draw of the GPUs of each row by samples of the last seconds; NAN where one is missing. */
+void update_draws(ww_control *c)
+{
+	for (uint32_t r = 0; r < c->n_rows; r++)
+		c->rows[r].draw_w = 0;
+	for (uint32_t n = 0; n < c->n_nodes; n++) {
+		const struct node *node = &c->nodes[n];
+		double draw_w = c->now.mono_us - node->heard_us <= 5 * WW_SECOND_US / 2 ? 0 : (double)NAN;
+		for (uint32_t i = 0; i < node->config.n_gpus; i++)
+			draw_w += c->gpus[node->first_gpu + i].draw_w;
+		for (uint32_t l = 0; l < node->config.n_loads; l++)
+			c->rows[node->config.loads[l].row].draw_w += node->config.loads[l].frac * draw_w;
+	}
+}
+
+/* Non-GPU power = fixed + follow x max(0, charge - from). */
+struct rest {
+	double fixed_w, follow, from_w;
+};
+
+static struct rest rest_of(const struct row *row, int boundary)
+{
+	const struct ww_row *config = &row->config;
+	bool metered = config->has_meter && config->meter_boundary == boundary && !isnan(row->non_gpu_w);
+	if (boundary == WW_BOUNDARY_GPU)
+		return (struct rest){0};
+	if (metered)
+		return (struct rest){row->non_gpu_w, config->follow[boundary], row->from_w};
+	return (struct rest){config->fixed_w[boundary], config->follow[boundary], 0};
+}
+
+double non_gpu_at(const struct row *row, int boundary, double charge_w)
+{
+	struct rest rest = rest_of(row, boundary);
+	return rest.fixed_w + rest.follow * most(0, charge_w - rest.from_w);
+}
+
+double offer_of(const struct row *row, int boundary, double budget_w)
+{
+	struct rest rest = rest_of(row, boundary);
+	double left_w = budget_w * (1 - row->config.guard_frac) - rest.fixed_w;
+	return left_w <= rest.from_w ? left_w : (left_w + rest.follow * rest.from_w) / (1 + rest.follow);
+}
+
+double baseline_of(const struct row *row, int boundary, int64_t wall_us)
+{
+	double power_w = 0, draw_w = 0;
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < BASELINE_MINUTES; i++) {
+		if (row->minute[i] <= wall_us / (60 * WW_SECOND_US) - BASELINE_MINUTES)
+			continue;
+		power_w += row->minute_power_w[i];
+		draw_w += row->minute_draw_w[i];
+		n += row->minute_n[i];
+	}
+	if (n == 0)
+		return (double)NAN;
+	if (boundary == WW_BOUNDARY_GPU)
+		return draw_w / n;
+	if (boundary == row->config.meter_boundary)
+		return power_w / n;
+	return draw_w / n + row->config.fixed_w[boundary] + row->config.follow[boundary] * draw_w / n;
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sends every GPU towards its target. A cap that is not above the charge costs no watts and is sent at once: all decreases.
+ * A higher one needs free watts on every row of its job, and becomes part of the charge the moment it is sent. The GPUs of
+ * a job rise together. A command carries all caps of its node and the steps down that are known ahead; it is sent when
+ * something changed, when it was not accepted, and in time before the lease ends.
+ */
+#include "control/control_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+#define DEAD_BAND_W 1.0f               /* a smaller raise is not worth a command */
+#define STAGGER_W 25.0f                /* of a GPU in one slot while budgets are given back */
+#define SLOT_US (10 * WW_SECOND_US)
+#define RESTORE_US (15 * 60 * WW_SECOND_US) /* after an event, raises go in slots */
+#define RETRY_US WW_SECOND_US
+#define PROOF_US (4 * WW_SECOND_US) /* without a sign of life for so long, ask for one */
+#define SPREAD_US (10 * WW_SECOND_US)
+#define MARGIN 1e-9 /* of an offer, for rounding */
+
+/* ---- Free watts ----------------------------------------------------------------------------------------------------------- */
+
+static void count_free(ww_control *c)
+{
+	for (uint32_t r = 0; r < c->n_rows; r++)
+		c->row_free_w[r] = c->rows[r].offer_w - c->rows[r].charge_w;
+}
+
+static bool is_short(const ww_control *c, const struct node *node)
+{
+	for (uint32_t l = 0; l < node->config.n_loads; l++)
+		if (c->row_free_w[node->config.loads[l].row] < 0)
+			return true;
+	return false;
+}
+
+static bool may_rise(const ww_control *c, const struct gpu *gpu)
+{
+	const struct node *node = &c->nodes[gpu->node];
+	return !node->silent && gpu->managed && c->now.mono_us >= c->adopt_until_us && !is_short(c, node);
+}
+
+static bool is_restoring(const ww_control *c)
+{
+	for (uint32_t i = 0; i < c->n_events; i++) {
+		const struct event *e = &c->events[i];
+		enum ww_event_state state = event_state(e, c->now.wall_us);
+		if (state == WW_EVENT_RAMP_UP ||
+		    (state == WW_EVENT_OVER && !e->told.cancelled && c->now.wall_us - e->told.end_us < RESTORE_US))
+			return true;
+	}
+	return false;
+}
+
+/* ---- Caps of this step ------------------------------------------------------------------------------------------------------ */
+
+static float level_of(const struct gpu *gpu)
+{
+	return isnan(gpu->cap_w) ? gpu->charge_w : fminf(gpu->cap_w, gpu->charge_w);
+}
+
+/* Each job begins its slots at another moment, so that jobs do not rise together. */
+static bool slot_is_new(const ww_control *c, const struct gpu *gpu, uint64_t phase)
+{
+	int64_t shift_us = (int64_t)(phase % 97) * SLOT_US / 97;
+	return (c->now.mono_us + shift_us) / SLOT_US != (gpu->raised_us + shift_us) / SLOT_US;
+}
+
+/* Where a GPU may go in this step for its own part, free watts aside. */
+static float wish_of(const ww_control *c, const struct gpu *gpu, bool restoring, uint64_t phase)
+{
+	float level_w = level_of(gpu);
+	if (gpu->target_w <= level_w || !may_rise(c, gpu))
+		return fminf(gpu->target_w, level_w);
+	if (!restoring)
+		return gpu->target_w - level_w < DEAD_BAND_W ? level_w : gpu->target_w;
+	if (!slot_is_new(c, gpu, phase))
+		return level_w;
+	return fminf(gpu->target_w, level_w + STAGGER_W);
+}
+
+static void add_need(const ww_control *c, const struct gpu *gpu, double w, double *row_w)
+{
+	const struct ww_node_config *config = &c->nodes[gpu->node].config;
+	for (uint32_t l = 0; l < config->n_loads; l++)
+		row_w[config->loads[l].row] += config->loads[l].frac * w;
+}
+
+/* Calls for the GPUs of a job. */
+typedef void per_gpu(ww_control *c, struct gpu *gpu, void *context);
+
+static void each_gpu(ww_control *c, const struct job *job, per_gpu *call, void *context)
+{
+	for (uint32_t p = 0; p < job->told.n_places; p++) {
+		const struct node *node = find_node(c, job->told.places[p].node);
+		for (uint32_t i = 0; node && i < node->config.n_gpus; i++)
+			if (job->told.places[p].gpus >> i & 1)
+				call(c, &c->gpus[node->first_gpu + i], context);
+	}
+}
+
+struct rise {
+	bool restoring;
+	uint64_t phase;
+	double part; /* of the wished raise above the charges that is free */
+};
+
+static void wish(ww_control *c, struct gpu *gpu, void *context)
+{
+	const struct rise *rise = context;
+	float wish_w = wish_of(c, gpu, rise->restoring, rise->phase);
+	if (wish_w > gpu->charge_w)
+		add_need(c, gpu, (double)wish_w - gpu->charge_w, c->row_need_w);
+}
+
+static void bound_part(ww_control *c, struct gpu *gpu, void *context)
+{
+	struct rise *rise = context;
+	const struct ww_node_config *config = &c->nodes[gpu->node].config;
+	for (uint32_t l = 0; l < config->n_loads; l++) {
+		uint32_t r = config->loads[l].row;
+		double free_w = c->row_free_w[r] - MARGIN * fabs(c->rows[r].charge_w);
+		if (c->row_need_w[r] > free_w)
+			rise->part = least(rise->part, most(0, free_w) / c->row_need_w[r]);
+	}
+}
+
+static void clear_need(ww_control *c, struct gpu *gpu, void *context)
+{
+	const struct ww_node_config *config = &c->nodes[gpu->node].config;
+	(void)context;
+	for (uint32_t l = 0; l < config->n_loads; l++)
+		c->row_need_w[config->loads[l].row] = 0;
+}
+
+static void set_cap(ww_control *c, struct gpu *gpu, void *context)
+{
+	const struct rise *rise = context;
+	float level_w = level_of(gpu), wish_w = wish_of(c, gpu, rise->restoring, rise->phase), cap_w = wish_w;
+	if (wish_w > gpu->charge_w) {
+		cap_w = gpu->charge_w + (float)(rise->part * ((double)wish_w - gpu->charge_w));
+		if (cap_w < wish_w && cap_w - level_w < DEAD_BAND_W)
+			cap_w = level_w;
+	}
+	if (cap_w > level_w) {
+		gpu->raised_us = c->now.mono_us;
+		if (cap_w < gpu->target_w)
+			gpu->why = rise->restoring ? WW_WHY_STAGGER : WW_WHY_WAITING;
+	} else if (gpu->target_w > level_w + DEAD_BAND_W && gpu->why < WW_WHY_WAITING) {
+		gpu->why = rise->restoring && may_rise(c, gpu) ? WW_WHY_STAGGER : WW_WHY_WAITING;
+	}
+	if (cap_w > gpu->charge_w) {
+		add_need(c, gpu, (double)gpu->charge_w - cap_w, c->row_free_w);
+		add_need(c, gpu, (double)cap_w - gpu->charge_w, c->row_need_w);
+		gpu->charge_w = cap_w;
+	}
+	gpu->cap_w = cap_w;
+}
+
+static void order_job(ww_control *c, const struct job *job, bool restoring)
+{
+	struct rise rise = {restoring, job->told.id * 0x9E3779B97F4A7C15u >> 32, 1};
+	each_gpu(c, job, clear_need, &rise);
+	each_gpu(c, job, wish, &rise);
+	each_gpu(c, job, bound_part, &rise);
+	each_gpu(c, job, set_cap, &rise);
+}
+
+static void order_idle(ww_control *c, struct gpu *gpu, bool restoring)
+{
+	struct rise rise = {restoring, gpu->node, 1};
+	clear_need(c, gpu, &rise);
+	wish(c, gpu, &rise);
+	bound_part(c, gpu, &rise);
+	set_cap(c, gpu, &rise);
+}
+
+/* Each step another job is the first to be given free watts. */
+static void set_caps(ww_control *c)
+{
+	bool restoring = is_restoring(c);
+	count_free(c);
+	for (uint32_t j = 0; j < c->n_jobs; j++)
+		order_job(c, c->jobs[(c->steps + j) % c->n_jobs], restoring);
+	for (uint32_t g = 0; g < c->n_gpus; g++)
+		if (c->gpus[g].job == NO_JOB)
+			order_idle(c, &c->gpus[g], restoring);
+}
+
+/* ---- Commands ----------------------------------------------------------------------------------------------------------- */
+
+static bool binds_at(const ww_control *c, const struct node *node, uint32_t k)
+{
+	for (uint32_t l = 0; l < node->config.n_loads; l++)
+		if (c->rows[node->config.loads[l].row].binds_ahead >> k & 1)
+			return true;
+	return false;
+}
+
+/* Adds the step of a coming moment where it lowers something. */
+static void add_step(const ww_control *c, const struct node *node, uint32_t k, struct ww_command *command)
+{
+	const struct ww_step *before = &command->step[command->n_steps - 1];
+	struct ww_step *step = &command->step[command->n_steps];
+	bool idle_binds = binds_at(c, node, k), lowers = false;
+	*step = *before;
+	step->in_us = c->ahead[k].at_us - c->now.wall_us;
+	for (uint32_t i = 0; i < node->config.n_gpus; i++) {
+		const struct gpu *gpu = &c->gpus[node->first_gpu + i];
+		const struct job *job = gpu->job == NO_JOB ? NULL : c->jobs[gpu->job];
+		float cap_w = job ? (isnan(job->ahead_cut[k]) ? NAN : cap_at(c, gpu, job, job->ahead_cut[k]))
+		                  : (idle_binds ? lowest_of(c, gpu) : NAN);
+		if (cap_w < before->cap_w[i]) {
+			step->cap_w[i] = cap_w;
+			lowers = lowers || cap_w < before->cap_w[i] - 0.5f;
+		}
+	}
+	if (lowers && step->in_us > before->in_us)
+		command->n_steps++;
+}
+
+static uint64_t event_of(const ww_control *c, const struct node *node)
+{
+	for (uint32_t i = 0; i < c->n_events; i++)
+		for (uint32_t l = 0; l < node->config.n_loads; l++)
+			if (c->events[i].told.row == c->rows[node->config.loads[l].row].config.id &&
+			    event_state(&c->events[i], c->now.wall_us) != WW_EVENT_OVER)
+				return c->events[i].told.id;
+	return 0;
+}
+
+static void write_command(const ww_control *c, const struct node *node, struct ww_command *command)
+{
+	*command = (struct ww_command){.cluster = c->config.cluster,
+	                               .node = node->config.id,
+	                               .fence = {c->leader.epoch, node->next_seq},
+	                               .answers_start_id = node->start_id,
+	                               .answers_seq = node->seq,
+	                               .valid_for_us = c->config.valid_for_us,
+	                               .spread_us = SPREAD_US,
+	                               .event = event_of(c, node),
+	                               .after = c->config.after,
+	                               .release_ok = 1,
+	                               .n_gpus = node->config.n_gpus,
+	                               .n_steps = 1};
+	for (uint32_t i = 0; i < node->config.n_gpus; i++) {
+		const struct gpu *gpu = &c->gpus[node->first_gpu + i];
+		command->step[0].cap_w[i] = gpu->cap_w;
+		command->failcap_w[i] = gpu->cap_w;
+	}
+	for (uint32_t k = 0; k < c->n_ahead; k++)
+		add_step(c, node, k, command);
+	for (uint32_t l = 0; l < node->config.n_loads; l++)
+		if (c->rows[node->config.loads[l].row].binds || c->rows[node->config.loads[l].row].binds_ahead)
+			command->release_ok = 0;
+}
+
+/* Whether a new schedule says the same as the one sent before, `age_us` ago. */
+static bool says_the_same(const struct ww_command *a, const struct ww_command *b, int64_t age_us)
+{
+	uint32_t passed = 0;
+	while (passed + 1 < a->n_steps && a->step[passed + 1].in_us <= age_us)
+		passed++;
+	if (a->n_steps - passed != b->n_steps)
+		return false;
+	for (uint32_t k = 0; k < b->n_steps; k++) {
+		const struct ww_step *old = &a->step[passed + k], *new = &b->step[k];
+		int64_t off_us = k ? old->in_us - age_us - new->in_us : 0;
+		if (off_us > WW_SECOND_US / 2 || off_us < -WW_SECOND_US / 2)
+			return false;
+		for (uint32_t i = 0; i < b->n_gpus; i++)
+			if (fabsf(old->cap_w[i] - new->cap_w[i]) > (k ? DEAD_BAND_W : 0.01f))
+				return false;
+	}
+	return true;
+}
+
+/* The node has forgotten, or could not do, what it accepted. */
+static bool goes_elsewhere(const ww_control *c, const struct node *node)
+{
+	for (uint32_t i = 0; i < node->config.n_gpus; i++) {
+		const struct gpu *gpu = &c->gpus[node->first_gpu + i];
+		uint32_t step = gpu->step < node->last.n_steps ? gpu->step : node->last.n_steps - 1;
+		if (gpu->managed && !(fabsf(gpu->goal_w - node->last.step[step].cap_w[i]) <= 1))
+			return true;
+	}
+	return false;
+}
+
+/* A node that was never heard of is spoken to only to lower it. */
+static bool is_worth_sending(const ww_control *c, const struct node *node, const struct ww_command *command)
+{
+	int64_t age_us = c->now.mono_us - node->sent_us;
+	if (node->start_id == 0 && command->release_ok)
+		return false;
+	if (!node->has_last || !says_the_same(&node->last, command, age_us))
+		return true;
+	if (age_us >= c->config.valid_for_us / 3)
+		return true;
+	if (age_us >= RETRY_US &&
+	    (ww_fence_order(node->accepted, node->last.fence) < 0 || goes_elsewhere(c, node)))
+		return true;
+	return c->now.mono_us - node->alive_us >= PROOF_US && age_us >= 2 * RETRY_US;
+}
+
+static bool is_above_stored(const ww_control *c, const struct node *node, const struct ww_command *command)
+{
+	for (uint32_t i = 0; i < node->config.n_gpus; i++)
+		if (command->step[0].cap_w[i] > c->gpus[node->first_gpu + i].stored_w)
+			return true;
+	return false;
+}
+
+static void send(ww_control *c, struct node *node, struct ww_command *command)
+{
+	c->needs_save[c->decision.n_commands++] = is_above_stored(c, node, command);
+	add_outstanding(node, command, c->now.mono_us);
+	node->last = *command;
+	node->has_last = true;
+	node->next_seq++;
+	node->sent_us = c->now.mono_us;
+}
+
+void give_orders(ww_control *c)
+{
+	c->decision.n_commands = 0;
+	if (!c->leader.leads)
+		return;
+	set_caps(c);
+	for (uint32_t n = 0; n < c->n_nodes; n++) {
+		struct ww_command *command = &c->commands[c->decision.n_commands];
+		write_command(c, &c->nodes[n], command);
+		if (is_worth_sending(c, &c->nodes[n], command))
+			send(c, &c->nodes[n], command);
+	}
+}

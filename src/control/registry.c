@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inventory, jobs, and what nodes say. A node's message is believed only when it shows this leader's epoch as the highest
+ * it has seen: an older one may have been sent before a command of an earlier leader that nobody here knows of. */
+#include "control/control_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct node *find_node(const ww_control *c, uint64_t id)
+{
+	uint32_t lo = 0, hi = c->n_nodes;
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+		if (c->nodes[c->node_by_id[mid]].config.id < id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	struct node *node = lo < c->n_nodes ? &c->nodes[c->node_by_id[lo]] : NULL;
+	return node && node->config.id == id ? node : NULL;
+}
+
+struct row *find_row(const ww_control *c, uint64_t id)
+{
+	for (uint32_t r = 0; r < c->n_rows; r++)
+		if (c->rows[r].config.id == id)
+			return &c->rows[r];
+	return NULL;
+}
+
+uint32_t job_place(const ww_control *c, uint64_t id)
+{
+	uint32_t lo = 0, hi = c->n_jobs;
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+		if (c->jobs[mid]->told.id < id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* ---- Inventory -------------------------------------------------------------------------------------------------------- */
+
+static void forget_inventory(ww_control *c)
+{
+	free(c->rows);
+	free(c->nodes);
+	free(c->gpus);
+	free(c->node_by_id);
+	free(c->first_gpu);
+}
+
+static void forget_problem(struct problem *problem)
+{
+	free(problem->jobs);
+	free(problem->shares);
+	free(problem->rows);
+	free(problem->job_of);
+	free(problem->curves);
+}
+
+void forget_all(ww_control *c)
+{
+	forget_inventory(c);
+	for (uint32_t j = 0; j < c->n_jobs; j++)
+		free(c->jobs[j]);
+	free(c->jobs);
+	free(c->events);
+	forget_problem(&c->problem);
+	forget_problem(&c->ahead_problem);
+	free(c->wanted_rows);
+	free(c->row_free_w);
+	free(c->row_need_w);
+	free(c->commands);
+	free(c->needs_save);
+	free(c->row_decisions);
+	free(c->gpu_decisions);
+	free(c->job_decisions);
+	free(c->event_decisions);
+	ww_alloc_destroy(c->alloc);
+	ww_alloc_destroy(c->alloc_ahead);
+}
+
+static void fresh_row(struct row *row, const struct ww_row *config)
+{
+	*row = (struct row){.config = *config,
+	                    .meter = {NAN, UINT16_MAX, WW_READING_LOST},
+	                    .non_gpu_w = NAN,
+	                    .draw_w = NAN,
+	                    .slow_draw_w = NAN,
+	                    .budget_w = INFINITY,
+	                    .offer_w = INFINITY};
+}
+
+static void fresh_gpu(struct gpu *gpu, uint32_t node, const struct ww_node_config *config)
+{
+	*gpu = (struct gpu){.node = node,
+	                    .job = NO_JOB,
+	                    .enforced_w = NAN,
+	                    .draw_w = NAN,
+	                    .goal_w = NAN,
+	                    .recorded_w = NAN,
+	                    .ceiling_w = config->max_w,
+	                    .managed = 1,
+	                    .charge_w = config->max_w,
+	                    .stored_w = config->max_w,
+	                    .cap_w = NAN,
+	                    .target_w = config->max_w,
+	                    .raised_us = INT64_MIN / 2};
+}
+
+static int by_node_id(const void *a, const void *b, void *context)
+{
+	const struct node *nodes = context;
+	uint64_t p = nodes[*(const uint32_t *)a].config.id, q = nodes[*(const uint32_t *)b].config.id;
+	return (p > q) - (p < q);
+}
+
+/* The inventory of `config` with nothing known yet. */
+static ww_status build(ww_control *to, const struct ww_config *config, struct ww_error *err)
+{
+	to->n_rows = config->n_rows;
+	to->n_nodes = config->n_nodes;
+	to->n_gpus = 0;
+	for (uint32_t n = 0; n < config->n_nodes; n++)
+		to->n_gpus += config->nodes[n].n_gpus;
+	to->rows = calloc(to->n_rows + 1, sizeof *to->rows);
+	to->nodes = calloc(to->n_nodes + 1, sizeof *to->nodes);
+	to->gpus = calloc(to->n_gpus + 1, sizeof *to->gpus);
+	to->node_by_id = calloc(to->n_nodes + 1, sizeof *to->node_by_id);
+	to->first_gpu = calloc(to->n_nodes + 1, sizeof *to->first_gpu);
+	if (!to->rows || !to->nodes || !to->gpus || !to->node_by_id || !to->first_gpu)
+		return ww_fail(err, WW_ERR_NOMEM, "out of memory for %u nodes", (unsigned)config->n_nodes);
+	for (uint32_t r = 0; r < to->n_rows; r++)
+		fresh_row(&to->rows[r], &config->rows[r]);
+	for (uint32_t n = 0, g = 0; n < to->n_nodes; n++) {
+		struct node *node = &to->nodes[n];
+		node->config = config->nodes[n];
+		node->first_gpu = to->first_gpu[n] = g;
+		node->heard_us = node->alive_us = node->sent_us = INT64_MIN / 2;
+		node->next_seq = 1;
+		to->node_by_id[n] = n;
+		for (uint32_t i = 0; i < node->config.n_gpus; i++)
+			fresh_gpu(&to->gpus[g++], n, &node->config);
+	}
+	to->first_gpu[to->n_nodes] = to->n_gpus;
+	qsort_r(to->node_by_id, to->n_nodes, sizeof *to->node_by_id, by_node_id, to->nodes);
+	return WW_OK;
+}
+
+/* What is known of things that stay. */
+static void keep_known(ww_control *to, const ww_control *from)
+{
+	for (uint32_t r = 0; r < to->n_rows; r++) {
+		struct row *row = &to->rows[r], *old = find_row(from, row->config.id);
+		if (old) {
+			struct ww_row config = row->config;
+			*row = *old;
+			row->config = config;
+		}
+	}
+	for (uint32_t n = 0; n < to->n_nodes; n++) {
+		struct node *node = &to->nodes[n], *old = find_node(from, node->config.id);
+		if (!old || old->config.n_gpus != node->config.n_gpus)
+			continue;
+		struct node now = *old;
+		now.config = node->config;
+		now.first_gpu = node->first_gpu;
+		*node = now;
+		for (uint32_t i = 0; i < node->config.n_gpus; i++) {
+			to->gpus[node->first_gpu + i] = from->gpus[old->first_gpu + i];
+			to->gpus[node->first_gpu + i].node = n;
+		}
+	}
+}
+
+/* Which job each GPU has. */
+static void place_jobs(ww_control *c)
+{
+	for (uint32_t g = 0; g < c->n_gpus; g++)
+		c->gpus[g].job = NO_JOB;
+	for (uint32_t j = 0; j < c->n_jobs; j++) {
+		const struct ww_job *told = &c->jobs[j]->told;
+		for (uint32_t p = 0; p < told->n_places; p++) {
+			const struct node *node = find_node(c, told->places[p].node);
+			for (uint32_t i = 0; node && i < node->config.n_gpus; i++)
+				if (told->places[p].gpus >> i & 1)
+					c->gpus[node->first_gpu + i].job = j;
+		}
+	}
+	c->news = true;
+}
+
+/* Arrays of `n` zeroed elements in place of the old ones. */
+static bool renew(void *array, size_t n, size_t size)
+{
+	void **old = array, *fresh = calloc(n + 1, size);
+	if (!fresh)
+		return false;
+	free(*old);
+	*old = fresh;
+	return true;
+}
+
+/* Rows per job can be no more than those of all its nodes, nor all rows. */
+static size_t most_shares(const ww_control *c)
+{
+	size_t n = 0;
+	for (uint32_t j = 0; j < c->n_jobs; j++) {
+		size_t shares = 0;
+		for (uint32_t p = 0; p < c->jobs[j]->told.n_places; p++) {
+			const struct node *node = find_node(c, c->jobs[j]->told.places[p].node);
+			shares += node ? node->config.n_loads : 0;
+		}
+		n += shares < c->n_rows ? shares : c->n_rows;
+	}
+	return n;
+}
+
+static bool renew_problem(struct problem *problem, size_t jobs, size_t rows, size_t shares)
+{
+	problem->set = false;
+	problem->n_jobs = 0;
+	return renew(&problem->jobs, jobs, sizeof *problem->jobs) &&
+	       renew(&problem->shares, shares, sizeof *problem->shares) &&
+	       renew(&problem->rows, rows, sizeof *problem->rows) &&
+	       renew(&problem->job_of, jobs, sizeof *problem->job_of) &&
+	       renew(&problem->curves, jobs, sizeof *problem->curves);
+}
+
+ww_status make_room(ww_control *c, struct ww_error *err)
+{
+	size_t jobs = c->n_jobs, rows = c->n_rows, shares = most_shares(c);
+	bool done = renew_problem(&c->problem, jobs, rows, shares) &&
+	            renew_problem(&c->ahead_problem, jobs, rows, shares) &&
+	            renew(&c->wanted_rows, rows, sizeof *c->wanted_rows) &&
+	            renew(&c->row_free_w, rows, sizeof *c->row_free_w) &&
+	            renew(&c->row_need_w, rows, sizeof *c->row_need_w) &&
+	            renew(&c->commands, c->n_nodes, sizeof *c->commands) &&
+	            renew(&c->needs_save, c->n_nodes, sizeof *c->needs_save) &&
+	            renew(&c->row_decisions, rows, sizeof *c->row_decisions) &&
+	            renew(&c->gpu_decisions, c->n_gpus, sizeof *c->gpu_decisions) &&
+	            renew(&c->job_decisions, jobs, sizeof *c->job_decisions) &&
+	            renew(&c->event_decisions, c->n_events, sizeof *c->event_decisions);
+	uint64_t seq = c->decision.seq;
+	c->decision = (struct ww_decision){.seq = seq};
+	if (!done)
+		return ww_fail(err, WW_ERR_NOMEM, "out of memory for %zu jobs on %zu rows", jobs, rows);
+	return grow_divisions(c, err);
+}
+
+ww_status take_config(ww_control *c, const struct ww_config *config, struct ww_error *err)
+{
+	ww_control fresh = {0};
+	ww_status status = ww_check_config(config, err);
+	if (!status)
+		status = build(&fresh, config, err);
+	if (status) {
+		forget_inventory(&fresh);
+		return status;
+	}
+	keep_known(&fresh, c);
+	forget_inventory(c);
+	c->rows = fresh.rows;
+	c->nodes = fresh.nodes;
+	c->gpus = fresh.gpus;
+	c->node_by_id = fresh.node_by_id;
+	c->first_gpu = fresh.first_gpu;
+	c->n_rows = fresh.n_rows;
+	c->n_nodes = fresh.n_nodes;
+	c->n_gpus = fresh.n_gpus;
+	c->config = *config;
+	c->config.rows = NULL;
+	c->config.nodes = NULL;
+	c->configured = true;
+	place_jobs(c);
+	return make_room(c, err);
+}
+
+/* ---- Jobs --------------------------------------------------------------------------------------------------------------- */
+
+static ww_status check_places(const ww_control *c, const struct ww_job *job, struct ww_error *err)
+{
+	for (uint32_t p = 0; p < job->n_places; p++) {
+		const struct node *node = find_node(c, job->places[p].node);
+		if (!node)
+			return ww_fail(err, WW_ERR_NOT_FOUND, "job '%s': place %u is on a node that is not in the inventory",
+			               job->name, (unsigned)p + 1);
+		if (job->places[p].gpus == 0 || job->places[p].gpus >> node->config.n_gpus)
+			return ww_fail(err, WW_ERR_RANGE, "job '%s': node '%s' has GPUs 0 to %u only", job->name,
+			               node->config.name, (unsigned)node->config.n_gpus - 1);
+		for (uint32_t i = 0; i < node->config.n_gpus; i++) {
+			uint32_t owner = c->gpus[node->first_gpu + i].job;
+			if ((job->places[p].gpus >> i & 1) && owner != NO_JOB && c->jobs[owner]->told.id != job->id)
+				return ww_fail(err, WW_ERR_INVALID,
+				               "job '%s': GPU %u of node '%s' has job '%s'; end that one first", job->name,
+				               (unsigned)i, node->config.name, c->jobs[owner]->told.name);
+		}
+	}
+	return WW_OK;
+}
+
+static ww_status add_job(ww_control *c, uint32_t at, struct ww_error *err)
+{
+	if (c->n_jobs == c->room_jobs) {
+		uint32_t room = c->room_jobs ? 2 * c->room_jobs : 16;
+		struct job **jobs = realloc(c->jobs, room * sizeof *jobs);
+		if (!jobs)
+			return ww_fail(err, WW_ERR_NOMEM, "out of memory for a job");
+		c->jobs = jobs;
+		c->room_jobs = room;
+	}
+	struct job *job = calloc(1, sizeof *job);
+	if (!job)
+		return ww_fail(err, WW_ERR_NOMEM, "out of memory for a job");
+	job->tps = job->draw_w = job->rate_tps = NAN;
+	memmove(&c->jobs[at + 1], &c->jobs[at], (c->n_jobs - at) * sizeof(struct job *));
+	c->jobs[at] = job;
+	c->n_jobs++;
+	return WW_OK;
+}
+
+static ww_status end_job(ww_control *c, uint32_t at, struct ww_error *err)
+{
+	free(c->jobs[at]);
+	c->n_jobs--;
+	memmove(&c->jobs[at], &c->jobs[at + 1], (c->n_jobs - at) * sizeof(struct job *));
+	place_jobs(c);
+	return make_room(c, err);
+}
+
+ww_status take_job(ww_control *c, const struct ww_job *told, struct ww_error *err)
+{
+	uint32_t at = job_place(c, told->id);
+	bool known = at < c->n_jobs && c->jobs[at]->told.id == told->id;
+	ww_status status = ww_check_job(told, err);
+	if (status)
+		return status;
+	if (told->n_places == 0)
+		return known ? end_job(c, at, err) : WW_OK;
+	status = check_places(c, told, err);
+	if (!status && !known)
+		status = add_job(c, at, err);
+	if (status)
+		return status;
+	struct job *job = c->jobs[at];
+	job->told = *told;
+	if (told->has_curve)
+		job->curve = told->curve;
+	place_jobs(c);
+	return make_room(c, err);
+}
+
+/* ---- What nodes say ----------------------------------------------------------------------------------------------------- */
+
+static float value_or_nan(const struct ww_reading *reading)
+{
+	return ww_reading_known(reading) ? reading->value : NAN;
+}
+
+static void take_gpu(ww_control *c, struct gpu *gpu, const struct ww_gpu_state *state)
+{
+	float enforced = value_or_nan(&state->enforced_w);
+	if (!(fabsf(enforced - gpu->enforced_w) <= 0.5f))
+		gpu->changed_us = c->now.mono_us;
+	if (gpu->managed != state->managed)
+		c->ready_changed = true;
+	gpu->enforced_w = enforced;
+	gpu->draw_w = value_or_nan(&state->draw_w);
+	gpu->goal_w = state->target_w;
+	gpu->step = state->step;
+	gpu->held = state->held;
+	gpu->managed = state->managed;
+}
+
+/* A limit found before the first write is where the GPU returns to, but for what the boot unit wrote. */
+static void take_found(struct gpu *gpu, const struct ww_node_config *config, float found)
+{
+	if (fabsf(found - config->boot_cap_w) <= 1)
+		found = config->default_w;
+	if (found >= config->min_w && found <= config->max_w)
+		gpu->ceiling_w = found;
+}
+
+/* A limit that is higher than thought is believed at once, whoever says so. */
+static void rise_to(struct gpu *gpu, const struct ww_gpu_state *state)
+{
+	float enforced = value_or_nan(&state->enforced_w);
+	gpu->charge_w = most_known(gpu->charge_w, enforced);
+}
+
+/* Whether the message is news of a node in the inventory, and if it can be believed, what it shows of commands. */
+static ww_status take_envelope(ww_control *c, const struct ww_envelope *from, uint32_t n_gpus, struct node **out,
+                               struct ww_error *err)
+{
+	struct node *node = from->cluster == c->config.cluster ? find_node(c, from->node) : NULL;
+	*out = NULL;
+	if (!node)
+		return ww_fail(err, WW_ERR_NOT_FOUND, "a message came from a node that is not in the inventory");
+	if (n_gpus != node->config.n_gpus)
+		return ww_fail(err, WW_ERR_INVALID, "node '%s': has %u GPUs, the inventory says %u", node->config.name,
+		               (unsigned)n_gpus, (unsigned)node->config.n_gpus);
+	if (from->start_id < node->start_id || (from->start_id == node->start_id && from->seq <= node->seq))
+		return WW_OK;
+	node->start_id = from->start_id;
+	node->seq = from->seq;
+	*out = node;
+	if (from->seen.epoch != c->leader.epoch)
+		return WW_OK;
+	if (!node->believed || node->boot_id != from->boot_id)
+		c->ready_changed = true;
+	node->boot_id = from->boot_id;
+	node->believed = true;
+	supersede(node, from->seen);
+	return WW_OK;
+}
+
+static void take_states(ww_control *c, struct node *node, const struct ww_gpu_state *states)
+{
+	for (uint32_t i = 0; i < node->config.n_gpus; i++) {
+		struct gpu *gpu = &c->gpus[node->first_gpu + i];
+		rise_to(gpu, &states[i]);
+		if (node->believed)
+			take_gpu(c, gpu, &states[i]);
+	}
+}
+
+ww_status take_sample(ww_control *c, const struct ww_sample *sample, struct ww_error *err)
+{
+	struct node *node;
+	ww_status status = ww_check_sample(sample, err);
+	if (!status)
+		status = take_envelope(c, &sample->from, sample->n_gpus, &node, err);
+	if (status || !node)
+		return status;
+	take_states(c, node, sample->gpus);
+	if (!node->believed)
+		return WW_OK;
+	node->heard_us = c->now.mono_us;
+	node->n_rates = sample->n_jobs;
+	for (uint32_t i = 0; i < sample->n_jobs; i++)
+		node->rates[i] = (struct rate){sample->jobs[i].job, value_or_nan(&sample->jobs[i].tps)};
+	return WW_OK;
+}
+
+ww_status take_ack(ww_control *c, const struct ww_ack *ack, struct ww_error *err)
+{
+	struct node *node;
+	ww_status status = ww_check_ack(ack, err);
+	if (!status)
+		status = take_envelope(c, &ack->from, ack->n_gpus, &node, err);
+	if (!status && node)
+		take_states(c, node, ack->gpus);
+	return status;
+}
+
+ww_status take_hello(ww_control *c, const struct ww_hello *hello, struct ww_error *err)
+{
+	struct node *node;
+	ww_status status = ww_check_hello(hello, err);
+	if (!status)
+		status = take_envelope(c, &hello->from, hello->n_gpus, &node, err);
+	if (status || !node)
+		return status;
+	for (uint32_t i = 0; i < hello->n_gpus; i++) {
+		struct gpu *gpu = &c->gpus[node->first_gpu + i];
+		gpu->recorded_w = hello->limits[i].recorded_w;
+		bool untouched = isnan(gpu->recorded_w) && isnan(hello->gpus[i].requested_w);
+		take_found(gpu, &node->config, untouched ? value_or_nan(&hello->gpus[i].enforced_w) : gpu->recorded_w);
+	}
+	take_states(c, node, hello->gpus);
+	return WW_OK;
+}
+
+/* ---- Leading ------------------------------------------------------------------------------------------------------------ */
+
+static void move(int64_t *time_us, int64_t by_us)
+{
+	if (*time_us > INT64_MIN / 4 && *time_us < INT64_MAX / 4)
+		*time_us += by_us;
+}
+
+/* Times of the machine that saved become times of this one, by the wall clocks of both. */
+static void move_times(ww_control *c, int64_t by_us)
+{
+	for (uint32_t n = 0; n < c->n_nodes; n++) {
+		struct node *node = &c->nodes[n];
+		move(&node->heard_us, by_us);
+		move(&node->alive_us, by_us);
+		move(&node->sent_us, by_us);
+		for (uint32_t i = 0; i < node->n_outstanding; i++)
+			move(&node->outstanding[i].sent_us, by_us);
+	}
+	for (uint32_t g = 0; g < c->n_gpus; g++) {
+		move(&c->gpus[g].changed_us, by_us);
+		move(&c->gpus[g].raised_us, by_us);
+	}
+	for (uint32_t r = 0; r < c->n_rows; r++)
+		move(&c->rows[r].meter_us, by_us);
+}
+
+void take_leader(ww_control *c, const struct ww_leader *leader, struct ww_now at)
+{
+	bool changed = leader->epoch != c->leader.epoch;
+	c->leader = *leader;
+	if (!changed)
+		return;
+	move_times(c, at.mono_us - at.wall_us - c->offset_us);
+	c->offset_us = at.mono_us - at.wall_us;
+	c->adopt_until_us = at.mono_us + c->config.valid_for_us;
+	for (uint32_t n = 0; n < c->n_nodes; n++) {
+		c->nodes[n].believed = false;
+		c->nodes[n].has_last = false;
+		c->nodes[n].next_seq = 1;
+	}
+	c->ahead_us = WW_NEVER_US;
+	c->news = true;
+}
