@@ -9,9 +9,9 @@
 
 #include "control/control.h"
 
-#define OUTSTANDING_MAX 6       /* commands that a node may still accept; older ones are merged */
-#define RESIDUALS 31            /* readings of a meter behind a bound of non-GPU power */
-#define BASELINE_MINUTES 10     /* of power before an event that its cut refers to */
+#define OUTSTANDING_MAX 6   /* commands that a node may still accept; older ones are merged */
+#define RESIDUALS 31        /* readings of a meter behind a bound of non-GPU power */
+#define BASELINE_MINUTES 10 /* of power before an event that its cut refers to */
 #define STEPS_AHEAD (WW_STEPS_MAX - 1)
 #define NO_JOB UINT32_MAX
 #define LEAD_EXTRA_US (2 * WW_SECOND_US) /* a budget counts that much before it starts, besides settle_us */
@@ -19,9 +19,9 @@
 
 /* A command that its node may have accepted or may accept yet. */
 struct outstanding {
-	struct ww_fence fence;           /* a later one accepted supersedes it */
-	int64_t sent_us;                 /* the first of those merged into it */
-	float top_w[WW_NODE_GPUS_MAX];   /* the largest cap of its schedule; NAN = none */
+	struct ww_fence fence;         /* a later one accepted supersedes it */
+	int64_t sent_us;               /* the first of those merged into it */
+	float top_w[WW_NODE_GPUS_MAX]; /* the largest cap of its schedule; NAN = none */
 };
 
 struct node {
@@ -51,7 +51,7 @@ struct node {
 };
 
 struct gpu {
-	uint32_t node, job; /* NO_JOB */
+	uint32_t node, job;               /* NO_JOB */
 	float enforced_w, draw_w, goal_w; /* last believed; NAN = not known. goal_w: what its node writes again */
 	float recorded_w;                 /* found by its node before its first write, NAN = not known */
 	float ceiling_w;                  /* where no budget binds */
@@ -68,9 +68,9 @@ struct job {
 	double tps;              /* measured now, NAN = not known */
 	double seen_w, seen_tps; /* the highest smoothed draw per GPU and rate, for a job without a curve */
 	double draw_w, rate_tps; /* smoothed mean draw per GPU and rate, NAN = not known */
-	struct ww_curve curve;        /* in use */
-	uint32_t n_ready;             /* GPUs that can be steered */
-	bool divided;                 /* takes part in the division: a row of it binds */
+	struct ww_curve curve;   /* in use */
+	uint32_t n_ready;        /* GPUs that can be steered */
+	bool divided;            /* takes part in the division: a row of it binds */
 	double cut_frac, equal_cut_frac, throughput_frac, kept_floor_frac, trust;
 	uint8_t why;
 	double ahead_cut[STEPS_AHEAD]; /* NAN = none */
@@ -89,7 +89,7 @@ struct row {
 	int64_t meter_us;
 	float residual[RESIDUALS];
 	uint32_t n_residuals, next_residual;
-	double non_gpu_w;   /* in use at the meter's boundary: above the readings, and not moving with every one; NAN = none */
+	double non_gpu_w; /* in use at the meter's boundary: above the readings, and not moving with every one; NAN = none */
 	double draw_w;      /* of its GPUs by the last samples, NAN = some are not known */
 	double slow_draw_w; /* smoothed over about a minute, NAN = none */
 	double from_w;      /* the same in use: moves in steps */
@@ -136,7 +136,7 @@ struct ww_control {
 	struct row *rows;
 	struct node *nodes;
 	struct gpu *gpus;
-	struct job **jobs; /* ascending id */
+	struct job **jobs;    /* ascending id */
 	struct event *events; /* ascending id */
 	uint32_t *node_by_id; /* nodes in ascending id */
 	uint32_t *first_gpu;
@@ -149,7 +149,7 @@ struct ww_control {
 	double usual_cut;   /* mean of the equal cuts, for jobs whose nodes are silent */
 	uint32_t n_ahead;
 	struct ahead ahead[STEPS_AHEAD];
-	int64_t ahead_us; /* mono when it was made; WW_NEVER_US: to be made */
+	int64_t ahead_us;                /* mono when it was made; WW_NEVER_US: to be made */
 	double *row_free_w, *row_need_w; /* scratch per row */
 	/* Decision. */
 	struct ww_decision decision;
@@ -189,6 +189,11 @@ struct node *find_node(const ww_control *c, uint64_t id);
 struct row *find_row(const ww_control *c, uint64_t id);
 /* Index of the first job with an id not below this. */
 uint32_t job_place(const ww_control *c, uint64_t id);
+/* Row shares that all jobs together can have. */
+size_t most_shares(const ww_control *c);
+/* The last of the jobs, from a saved state; settle_jobs after the last one. */
+ww_status add_told_job(ww_control *c, const struct job *job, struct ww_error *err);
+ww_status settle_jobs(ww_control *c, struct ww_error *err);
 /* Frees everything a configuration brought. */
 void forget_all(ww_control *c);
 ww_status make_room(ww_control *c, struct ww_error *err);

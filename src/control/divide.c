@@ -12,15 +12,15 @@
 #include <math.h>
 #include <string.h>
 
-#define SWEEPS 8             /* of a refinement in one step */
-#define RUNS_AT_ONCE 4       /* refinements at once where little changed */
-#define LITTLE 0.02          /* of a row: a fall of its offer that is no news */
-#define RISE 0.001           /* of a row: a rise of its offer that is not worth a new division */
-#define LET_GO 0.99          /* of its offer: a row that binds stops binding when its GPUs need less than that */
+#define SWEEPS 8       /* of a refinement in one step */
+#define RUNS_AT_ONCE 4 /* refinements at once where little changed */
+#define LITTLE 0.02    /* of a row: a fall of its offer that is no news */
+#define RISE 0.001     /* of a row: a rise of its offer that is not worth a new division */
+#define LET_GO 0.99    /* of its offer: a row that binds stops binding when its GPUs need less than that */
 #define AHEAD_AGE_US (30 * WW_SECOND_US)
-#define UNKNOWN_LOSS 0.10    /* at a cut of 0.3, of a job without a curve; */
-#define UNKNOWN_NOISE 0.05   /* hardly trusted */
-#define USUAL_W 700.0        /* before anything is known */
+#define UNKNOWN_LOSS 0.10  /* at a cut of 0.3, of a job without a curve; */
+#define UNKNOWN_NOISE 0.05 /* hardly trusted */
+#define USUAL_W 700.0      /* before anything is known */
 #define SMOOTH 0.05
 
 /* ---- Caps ------------------------------------------------------------------------------------------------------------- */
@@ -160,7 +160,8 @@ static void watch_jobs(ww_control *c)
 /* ---- Problems ---------------------------------------------------------------------------------------------------------- */
 
 /* Adds frac x gpus of the job to a row's share. */
-static void add_share(struct problem *p, struct ww_alloc_job *job, struct ww_row_share *shares, uint32_t row, double gpus)
+static void add_share(struct problem *p, struct ww_alloc_job *job, struct ww_row_share *shares, uint32_t row,
+                      double gpus)
 {
 	for (uint32_t s = 0; s < job->n_rows; s++)
 		if (shares[s].row == row) {
@@ -414,8 +415,9 @@ static void judge_events(ww_control *c)
 	for (uint32_t i = 0; i < c->n_events; i++) {
 		const struct row *row = find_row(c, c->events[i].told.row);
 		if (row)
-			c->events[i].missing_w = most(0, low_w[row - c->rows] - offer_of(row, c->events[i].told.boundary,
-			                                                                 c->events[i].limit_w));
+			c->events[i].missing_w =
+				most(0, low_w[row - c->rows] -
+			                        offer_of(row, c->events[i].told.boundary, c->events[i].limit_w));
 	}
 }
 

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 
 #define FEWEST_RESIDUALS 8
-#define STEP_UP 0.001    /* of the row's power: the bound in use is that much above the readings when it moves, */
-#define STEP_DOWN 0.004  /* and moves down only when it is that much above them */
-#define SLOW 0.02        /* weight of a second in the smoothed draw */
-#define FROM_STEP 0.01   /* the smoothed draw in use moves when it is off by that much */
+#define STEP_UP 0.001   /* of the row's power: the bound in use is that much above the readings when it moves, */
+#define STEP_DOWN 0.004 /* and moves down only when it is that much above them */
+#define SLOW 0.02       /* weight of a second in the smoothed draw */
+#define FROM_STEP 0.01  /* the smoothed draw in use moves when it is off by that much */
 
 static double residual_bound(const struct row *row)
 {

@@ -10,8 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-#define DEAD_BAND_W 1.0f               /* a smaller raise is not worth a command */
-#define STAGGER_W 25.0f                /* of a GPU in one slot while budgets are given back */
+#define DEAD_BAND_W 1.0f /* a smaller raise is not worth a command */
+#define STAGGER_W 25.0f  /* of a GPU in one slot while budgets are given back */
 #define SLOT_US (10 * WW_SECOND_US)
 #define RESTORE_US (15 * 60 * WW_SECOND_US) /* after an event, raises go in slots */
 #define RETRY_US WW_SECOND_US
@@ -298,8 +298,7 @@ static bool is_worth_sending(const ww_control *c, const struct node *node, const
 		return true;
 	if (age_us >= c->config.valid_for_us / 3)
 		return true;
-	if (age_us >= RETRY_US &&
-	    (ww_fence_order(node->accepted, node->last.fence) < 0 || goes_elsewhere(c, node)))
+	if (age_us >= RETRY_US && (ww_fence_order(node->accepted, node->last.fence) < 0 || goes_elsewhere(c, node)))
 		return true;
 	return c->now.mono_us - node->alive_us >= PROOF_US && age_us >= 2 * RETRY_US;
 }

@@ -206,7 +206,7 @@ static bool renew(void *array, size_t n, size_t size)
 }
 
 /* Rows per job can be no more than those of all its nodes, nor all rows. */
-static size_t most_shares(const ww_control *c)
+size_t most_shares(const ww_control *c)
 {
 	size_t n = 0;
 	for (uint32_t j = 0; j < c->n_jobs; j++) {
@@ -287,8 +287,9 @@ static ww_status check_places(const ww_control *c, const struct ww_job *job, str
 	for (uint32_t p = 0; p < job->n_places; p++) {
 		const struct node *node = find_node(c, job->places[p].node);
 		if (!node)
-			return ww_fail(err, WW_ERR_NOT_FOUND, "job '%s': place %u is on a node that is not in the inventory",
-			               job->name, (unsigned)p + 1);
+			return ww_fail(err, WW_ERR_NOT_FOUND,
+			               "job '%s': place %u is on a node that is not in the inventory", job->name,
+			               (unsigned)p + 1);
 		if (job->places[p].gpus == 0 || job->places[p].gpus >> node->config.n_gpus)
 			return ww_fail(err, WW_ERR_RANGE, "job '%s': node '%s' has GPUs 0 to %u only", job->name,
 			               node->config.name, (unsigned)node->config.n_gpus - 1);
@@ -296,8 +297,8 @@ static ww_status check_places(const ww_control *c, const struct ww_job *job, str
 			uint32_t owner = c->gpus[node->first_gpu + i].job;
 			if ((job->places[p].gpus >> i & 1) && owner != NO_JOB && c->jobs[owner]->told.id != job->id)
 				return ww_fail(err, WW_ERR_INVALID,
-				               "job '%s': GPU %u of node '%s' has job '%s'; end that one first", job->name,
-				               (unsigned)i, node->config.name, c->jobs[owner]->told.name);
+				               "job '%s': GPU %u of node '%s' has job '%s'; end that one first",
+				               job->name, (unsigned)i, node->config.name, c->jobs[owner]->told.name);
 		}
 	}
 	return WW_OK;
@@ -350,6 +351,25 @@ ww_status take_job(ww_control *c, const struct ww_job *told, struct ww_error *er
 	job->told = *told;
 	if (told->has_curve)
 		job->curve = told->curve;
+	place_jobs(c);
+	return make_room(c, err);
+}
+
+/* From a saved state, which knows more of the job than was told. */
+ww_status add_told_job(ww_control *c, const struct job *job, struct ww_error *err)
+{
+	ww_status status = ww_check_job(&job->told, err);
+	if (!status && c->n_jobs > 0 && c->jobs[c->n_jobs - 1]->told.id >= job->told.id)
+		status = ww_fail(err, WW_ERR_INVALID, "the saved state has jobs out of order");
+	if (!status)
+		status = add_job(c, c->n_jobs, err);
+	if (!status)
+		*c->jobs[c->n_jobs - 1] = *job;
+	return status;
+}
+
+ww_status settle_jobs(ww_control *c, struct ww_error *err)
+{
 	place_jobs(c);
 	return make_room(c, err);
 }

@@ -171,8 +171,7 @@ static double row_offer(const ww_control *c, const struct row *row, int64_t from
 	for (uint32_t i = 0; i < c->n_events; i++) {
 		const struct event *e = &c->events[i];
 		if (e->told.row == row->config.id)
-			budget_w[e->told.boundary] =
-				least(budget_w[e->told.boundary], least_budget(e, from_us, to_us));
+			budget_w[e->told.boundary] = least(budget_w[e->told.boundary], least_budget(e, from_us, to_us));
 	}
 	for (int b = 0; b < WW_N_BOUNDARIES; b++) {
 		double w = isinf(budget_w[b]) ? (double)INFINITY : offer_of(row, b, budget_w[b]);
