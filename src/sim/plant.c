@@ -40,8 +40,7 @@ static void *zeroed(size_t n, size_t size)
 
 static bool allocate_gpus(ww_plant *p)
 {
-	double **arrays[] = {&p->chip,     &p->gain,  &p->written_w, &p->cap_w,  &p->place,
-	                     &p->steady_w, &p->lag_w, &p->energy_j,  &p->busy_s, &p->mean_w};
+	double **arrays[] = {&p->chip, &p->gain, &p->written_w, &p->cap_w, &p->steady_w, &p->lag_w, &p->mean_w};
 	bool whole = true;
 	for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
 		whole = (*arrays[i] = zeroed(p->n_gpus, sizeof(double))) && whole;
@@ -233,9 +232,8 @@ void ww_plant_destroy(ww_plant *p)
 {
 	if (!p)
 		return;
-	void *arrays[] = {p->chip,     p->gain,   p->written_w, p->cap_w,   p->place,   p->steady_w, p->lag_w,
-	                  p->energy_j, p->busy_s, p->mean_w,    p->node_of, p->job_of,  p->writes,   p->n_writes,
-	                  p->nodes,    p->rows,   p->loads,     p->order,   p->job_gpus};
+	void *arrays[] = {p->chip,   p->gain,   p->written_w, p->cap_w, p->steady_w, p->lag_w, p->mean_w, p->node_of,
+	                  p->job_of, p->writes, p->n_writes,  p->nodes, p->rows,     p->loads, p->order,  p->job_gpus};
 	for (uint32_t j = 0; j < p->n_jobs; j++)
 		sim_table_finish(&p->jobs[j].table);
 	for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
@@ -378,14 +376,14 @@ void ww_plant_try(const ww_plant *p, uint32_t j, double cap_w, double *power_w, 
 	const uint32_t *gpus = &p->job_gpus[job->first];
 	double cap = clipped(cap_w, p->board.min_w, p->board.max_w), place = job->table.n - 1, sum = 0;
 	for (uint32_t i = 0; i < job->n; i++)
-		place = fmin(place, sim_table_place(&job->table, p->chip[gpus[i]], cap / (1 + p->gain[gpus[i]])));
-	struct sim_knot knot = sim_table_at(&job->table, place);
+		place = sim_table_place(&job->table, p->chip[gpus[i]], cap / (1 + p->gain[gpus[i]]), place);
+	struct sim_pace pace = sim_table_at(&job->table, place);
 	for (uint32_t i = 0; i < job->n; i++) {
 		double gain = 1 + p->gain[gpus[i]];
-		sum += gain * sim_power(&knot, p->chip[gpus[i]], cap / gain);
+		sum += gain * sim_power(&pace, p->chip[gpus[i]], cap / gain);
 	}
 	*power_w = sum / job->n;
-	*tps = knot.tps;
+	*tps = pace.tps;
 }
 
 /* The lowest cap that costs nothing. */

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#define SETTLED 16 /* time constants after which a change is over: 1e-7 of it is left */
+#define SETTLED 12 /* time constants after which a change is over: 6e-6 of it is left */
 #define PLACE_JITTER UINT64_C(0x100000000)
 #define PLACE_METER UINT64_C(0x200000000)
 
@@ -83,6 +83,12 @@ static bool holds_gpus(const struct sim_job *job)
 	return job->state != WW_SIM_WAITING && job->state != WW_SIM_ENDED;
 }
 
+/* Its GPUs do more than idle. */
+static bool draws(const struct sim_job *job)
+{
+	return holds_gpus(job) && job->state != WW_SIM_DARK;
+}
+
 /* The caps of one GPU that count by now. */
 static bool take_writes(ww_plant *p, uint32_t gpu, int64_t at)
 {
@@ -105,10 +111,7 @@ static bool take_caps(ww_plant *p, struct sim_job *job, int64_t at, bool all)
 	job->write_us = WW_NEVER_US;
 	for (uint32_t i = 0; i < job->n; i++) {
 		uint32_t gpu = p->job_gpus[job->first + i];
-		if (take_writes(p, gpu, at) || all) {
-			p->place[gpu] = sim_table_place(&job->table, p->chip[gpu], p->cap_w[gpu]);
-			changed = true;
-		}
+		changed = take_writes(p, gpu, at) || changed;
 		if (p->n_writes[gpu])
 			job->write_us = least(job->write_us, p->writes[(size_t)gpu * SIM_PENDING].at_us);
 	}
@@ -128,18 +131,22 @@ static void find_steady(ww_plant *p, struct sim_job *job)
 {
 	double place = job->table.n - 1;
 	const uint32_t *gpus = &p->job_gpus[job->first];
-	for (uint32_t i = 0; i < job->n; i++)
-		place = fmin(place, p->place[gpus[i]]);
-	struct sim_knot knot = sim_table_at(&job->table, place);
+	struct sim_pace pace = sim_table_at(&job->table, place);
+	for (uint32_t i = 0; i < job->n; i++) {
+		if (sim_allows(&pace, p->chip[gpus[i]], p->cap_w[gpus[i]]))
+			continue;
+		place = sim_table_place(&job->table, p->chip[gpus[i]], p->cap_w[gpus[i]], place);
+		pace = sim_table_at(&job->table, place);
+	}
 	job->binds = place < job->table.n - 1;
 	for (uint32_t i = 0; i < job->n; i++) {
 		uint32_t gpu = gpus[i];
-		double w = sim_power(&knot, p->chip[gpu], p->cap_w[gpu]);
+		double w = sim_power(&pace, p->chip[gpu], p->cap_w[gpu]);
 		p->lag_w[gpu] += p->steady_w[gpu] - w;
 		p->steady_w[gpu] = w;
 	}
-	job->lag_tps += job->tps - knot.tps;
-	job->tps = knot.tps;
+	job->lag_tps += job->tps - pace.tps;
+	job->tps = pace.tps;
 	job->lagging = true;
 }
 
@@ -184,11 +191,11 @@ double sim_job_gpu_w(const ww_plant *p, const struct sim_job *job, uint32_t gpu)
 {
 	switch (job->state) {
 	case WW_SIM_RUNNING:
-		return job->binds ? p->steady_w[gpu] : fmin(p->steady_w[gpu] * job->jitter, p->cap_w[gpu]);
+		return job->binds ? p->steady_w[gpu] : sim_lesser(p->steady_w[gpu] * job->jitter, p->cap_w[gpu]);
 	case WW_SIM_CHECKPOINT:
-		return fmin(job->checkpoint.power_w, p->cap_w[gpu]);
+		return sim_lesser(job->checkpoint.power_w, p->cap_w[gpu]);
 	case WW_SIM_EVALUATION:
-		return fmin(job->evaluation.power_w, p->cap_w[gpu]);
+		return sim_lesser(job->evaluation.power_w, p->cap_w[gpu]);
 	default:
 		return p->board.idle_w;
 	}
@@ -196,27 +203,49 @@ double sim_job_gpu_w(const ww_plant *p, const struct sim_job *job, uint32_t gpu)
 
 /* ---- A second in pieces ---------------------------------------------------------------------------------------------------- */
 
+/* Every GPU with power begins the second as idle; jobs add what they draw beyond that. */
+static void begin_gpu(ww_plant *p, uint32_t gpu, int64_t to)
+{
+	int64_t on = p->nodes[p->node_of[gpu]].on_us;
+	double on_s = on <= p->now_us ? 1 : on >= to ? 0 : (double)(to - on) * 1e-6;
+	p->mean_w[gpu] = p->board.idle_w * on_s;
+}
+
+static void begin_pieces(ww_plant *p, int64_t to)
+{
+	for (uint32_t n = 0; n < p->n_nodes; n++)
+		if (p->now_us < p->nodes[n].busy_us)
+			for (uint32_t i = 0; i < p->nodes[n].n; i++)
+				begin_gpu(p, p->nodes[n].first + i, to);
+	for (uint32_t j = 0; j < p->n_jobs; j++) {
+		struct sim_job *job = &p->jobs[j];
+		job->fresh = job->busy || job->fresh;
+		job->busy = least(job->next_us, job->write_us) < to || job->changed || p->now_us < job->settled_us;
+		if (job->busy || (job->fresh && !draws(job)))
+			for (uint32_t i = 0; i < job->n; i++)
+				begin_gpu(p, p->job_gpus[job->first + i], to);
+	}
+}
+
 static void fade(ww_plant *p, struct sim_job *job, double s)
 {
 	double left = p->settle_s > 0 ? sim_decay(s / p->settle_s) : 0, area = p->settle_s * (1 - left);
 	for (uint32_t i = 0; i < job->n; i++) {
 		uint32_t gpu = p->job_gpus[job->first + i];
-		p->energy_j[gpu] += p->lag_w[gpu] * area;
+		p->mean_w[gpu] += p->lag_w[gpu] * area;
 		p->lag_w[gpu] *= left;
 	}
 	job->mean_tps += job->lag_tps * area;
 	job->lag_tps *= left;
 }
 
-/* GPUs that wait for power or for a job are idle, which is added at the end of the second. */
 static void live_piece(ww_plant *p, struct sim_job *job, double s)
 {
-	if (!holds_gpus(job) || job->state == WW_SIM_DARK)
+	if (!draws(job))
 		return;
 	for (uint32_t i = 0; i < job->n; i++) {
 		uint32_t gpu = p->job_gpus[job->first + i];
-		p->energy_j[gpu] += sim_job_gpu_w(p, job, gpu) * s;
-		p->busy_s[gpu] += s;
+		p->mean_w[gpu] += (sim_job_gpu_w(p, job, gpu) - p->board.idle_w) * s;
 	}
 	if (job->state != WW_SIM_RUNNING)
 		return;
@@ -237,61 +266,32 @@ static void live_job(ww_plant *p, uint32_t j, int64_t from, int64_t to)
 	}
 }
 
-/* ---- All of it ----------------------------------------------------------------------------------------------------------------- */
-
-static void start_pieces(ww_plant *p, int64_t to)
+/* A whole second without a change: only the first one after a change, and jitter, are new. */
+static void live_quiet(ww_plant *p, struct sim_job *job)
 {
-	for (uint32_t n = 0; n < p->n_nodes; n++) {
-		const struct sim_node *node = &p->nodes[n];
-		if (p->now_us < node->busy_us)
-			for (uint32_t i = 0; i < node->n; i++)
-				p->energy_j[node->first + i] = p->busy_s[node->first + i] = 0;
-	}
-	for (uint32_t j = 0; j < p->n_jobs; j++) {
-		struct sim_job *job = &p->jobs[j];
-		job->busy = least(job->next_us, job->write_us) < to || job->changed ||
-		            p->now_us < job->settled_us + WW_SECOND_US;
-		if (job->busy)
-			for (uint32_t i = 0; i < job->n; i++)
-				p->energy_j[p->job_gpus[job->first + i]] = p->busy_s[p->job_gpus[job->first + i]] = 0;
-	}
-}
-
-static void finish_gpu(ww_plant *p, uint32_t gpu, int64_t to)
-{
-	int64_t on = p->nodes[p->node_of[gpu]].on_us;
-	double on_s = on >= to ? 0 : on <= p->now_us ? 1 : (double)(to - on) * 1e-6;
-	p->mean_w[gpu] = p->energy_j[gpu] + p->board.idle_w * fmax(0, on_s - p->busy_s[gpu]);
-}
-
-static void finish_pieces(ww_plant *p, int64_t to)
-{
-	for (uint32_t n = 0; n < p->n_nodes; n++)
-		if (p->now_us < p->nodes[n].busy_us)
-			for (uint32_t i = 0; i < p->nodes[n].n; i++)
-				finish_gpu(p, p->nodes[n].first + i, to);
-	for (uint32_t j = 0; j < p->n_jobs; j++)
-		if (p->jobs[j].busy)
-			for (uint32_t i = 0; i < p->jobs[j].n; i++)
-				finish_gpu(p, p->job_gpus[p->jobs[j].first + i], to);
-}
-
-/* A whole second without a change: only the jitter is new. */
-static void live_quiet(ww_plant *p, const struct sim_job *job)
-{
-	if (job->state != WW_SIM_RUNNING || job->binds || job->jitter_frac == 0)
+	bool jitters = job->state == WW_SIM_RUNNING && !job->binds && job->jitter_frac > 0;
+	if (!job->fresh && !jitters)
 		return;
-	for (uint32_t i = 0; i < job->n; i++) {
-		uint32_t gpu = p->job_gpus[job->first + i];
-		p->mean_w[gpu] = fmin(p->steady_w[gpu] * job->jitter, p->cap_w[gpu]);
+	if (job->fresh) {
+		job->fresh = false;
+		job->mean_tps = job->state == WW_SIM_RUNNING ? job->tps : 0;
+		if (job->lagging)
+			drop_lags(p, job);
 	}
+	if (draws(job))
+		for (uint32_t i = 0; i < job->n; i++) {
+			uint32_t gpu = p->job_gpus[job->first + i];
+			p->mean_w[gpu] = sim_job_gpu_w(p, job, gpu);
+		}
 }
+
+/* ---- All of it ----------------------------------------------------------------------------------------------------------------- */
 
 void ww_plant_second(ww_plant *p)
 {
 	int64_t to = p->now_us + WW_SECOND_US;
 	p->second_seed = sim_mix(p->seed + (uint64_t)(p->now_us / WW_SECOND_US) * 0xD1342543DE82EF95u);
-	start_pieces(p, to);
+	begin_pieces(p, to);
 	for (uint32_t i = 0; i < p->n_jobs; i++) {
 		uint32_t j = p->order[i];
 		struct sim_job *job = &p->jobs[j];
@@ -302,7 +302,6 @@ void ww_plant_second(ww_plant *p)
 		else
 			live_quiet(p, job);
 	}
-	finish_pieces(p, to);
 	sim_sum(p, false);
 	p->now_us = to;
 }

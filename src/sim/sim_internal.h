@@ -30,29 +30,47 @@ double sim_decay(double x);
 
 /* A GPU whose chip takes q times the power draws base_w + q chip_w; tps of the job. Both rise from knot to knot. */
 struct sim_knot {
+	float base_w, chip_w, tps;
+};
+
+/* The same between knots. */
+struct sim_pace {
 	double base_w, chip_w, tps;
+	double key_base, key_chip; /* base + q chip must not exceed a cap */
 };
 
 /* A place between knots is a fractional index: n - 1 is the full clock. */
 struct sim_table {
 	uint32_t n;
 	struct sim_knot *at;
-	double *caps_w; /* of a replay: the caps at which the knots were measured; else NULL */
+	float *caps_w; /* of a replay: the caps at which the knots were measured; else NULL */
 };
 
 ww_status sim_table_create(const struct ww_sim_board *board, const struct ww_sim_job *job, struct sim_table *out,
                            struct ww_error *err) WW_MUST_CHECK;
 void sim_table_finish(struct sim_table *table);
 
-/* The highest place that a GPU may run at under a cap in true watts; 0 also where the cap cannot be held. */
-double sim_table_place(const struct sim_table *table, double chip, double cap_w);
-struct sim_knot sim_table_at(const struct sim_table *table, double place);
+/* The highest place up to `most` that a GPU may run at under a cap in true watts; 0 also where the cap cannot be held. */
+double sim_table_place(const struct sim_table *table, double chip, double cap_w, double most);
+struct sim_pace sim_table_at(const struct sim_table *table, double place);
+
+/* May a GPU run so fast? */
+static inline bool sim_allows(const struct sim_pace *pace, double chip, double cap_w)
+{
+	return pace->key_base + chip * pace->key_chip <= cap_w * (1 + 1e-9);
+}
 
 /* What a GPU draws there; never a rounding error above a cap that it holds. */
-static inline double sim_power(const struct sim_knot *knot, double chip, double cap_w)
+static inline double sim_power(const struct sim_pace *pace, double chip, double cap_w)
 {
-	double w = knot->base_w + chip * knot->chip_w;
-	return w > cap_w && w < cap_w * (1 + 1e-9) ? cap_w : w;
+	double w = pace->base_w + chip * pace->chip_w;
+	return w > cap_w && w < cap_w * (1 + 1e-8) ? cap_w : w;
+}
+
+/* fmin and fmax are calls. */
+static inline double sim_lesser(double a, double b)
+{
+	return a < b ? a : b;
 }
 
 /* ---- check.c ------------------------------------------------------------------------------------------------------------ */
@@ -61,7 +79,7 @@ ww_status sim_check_spec(const struct ww_plant_spec *spec, struct ww_error *err)
 
 /* ---- plant.c, second.c -------------------------------------------------------------------------------------------------- */
 
-#define SIM_PENDING 4
+#define SIM_PENDING 2
 #define SIM_NO_JOB UINT32_MAX
 
 struct sim_job {
@@ -74,6 +92,7 @@ struct sim_job {
 	bool lagging;               /* the GPUs' lags are not all 0 */
 	bool changed;               /* a cap was changed otherwise than by a write */
 	bool busy;                  /* this second is lived in pieces */
+	bool fresh;                 /* the last one was */
 	double jitter_frac, jitter; /* and its factor in this second */
 	double tps, lag_tps;        /* steady state, and what the last change left of the one before */
 	double mean_tps;            /* of the last second */
@@ -114,12 +133,10 @@ struct ww_plant {
 
 	/* Per GPU. */
 	double *chip, *gain;
-	double *written_w; /* limit by the board's sensor */
-	double *cap_w;     /* the limit that counts, in true watts */
-	double *place;     /* the highest its job may run at, as far as it is concerned */
-	double *steady_w, *lag_w;
-	double *energy_j, *busy_s; /* of a second lived in pieces: of jobs, and their time */
-	double *mean_w;            /* of the last second */
+	double *written_w;        /* limit by the board's sensor */
+	double *cap_w;            /* the limit that counts, in true watts */
+	double *steady_w, *lag_w; /* of its job; lag: what is left of the draw before the last change */
+	double *mean_w;           /* of the last second */
 	uint32_t *node_of, *job_of;
 	struct sim_write *writes; /* SIM_PENDING each, in the order of time */
 	uint8_t *n_writes;

@@ -40,9 +40,9 @@ static struct sim_knot physics_knot(const struct ww_sim_board *b, const struct w
 	double moved = b->dram_w * p->dram + b->nvlink_w * p->nvlink;
 	double work = b->sm_w * p->sm + b->tensor_w * p->tensor;
 	return (struct sim_knot){
-		.base_w = (fixed + moved / tau) * scale,
-		.chip_w = (b->clock_w * x * v2 + work * v2 / tau) * scale,
-		.tps = p->x1_tps / tau,
+		.base_w = (float)((fixed + moved / tau) * scale),
+		.chip_w = (float)((b->clock_w * x * v2 + work * v2 / tau) * scale),
+		.tps = (float)(p->x1_tps / tau),
 	};
 }
 
@@ -64,7 +64,7 @@ static void physics_table(const struct ww_sim_board *board, const struct ww_sim_
 		snap(x, 1 - (1 - board->v_least) / board->sag);
 	for (int k = 0; k <= INTERVALS; k++) {
 		out->at[k] = physics_knot(board, &job->physics, x[k]);
-		out->at[k].tps *= job->n_gpus;
+		out->at[k].tps *= (float)job->n_gpus;
 	}
 	out->n = INTERVALS + 1;
 }
@@ -95,7 +95,7 @@ static uint32_t pool_points(struct ww_point *p, size_t n)
 }
 
 /* Pools adjacent violators: the nearest sequence that does not fall. `value` is one field of the knots. */
-static void make_rising(struct sim_knot *knots, uint32_t n, double *(*value)(struct sim_knot *))
+static void make_rising(struct sim_knot *knots, uint32_t n, float *(*value)(struct sim_knot *))
 {
 	for (uint32_t i = 1; i < n; i++) {
 		uint32_t from = i;
@@ -105,16 +105,16 @@ static void make_rising(struct sim_knot *knots, uint32_t n, double *(*value)(str
 			mean = sum / (i - from + 1);
 		}
 		for (uint32_t k = from; k <= i; k++)
-			*value(&knots[k]) = mean;
+			*value(&knots[k]) = (float)mean;
 	}
 }
 
-static double *chip_w_of(struct sim_knot *knot)
+static float *chip_w_of(struct sim_knot *knot)
 {
 	return &knot->chip_w;
 }
 
-static double *tps_of(struct sim_knot *knot)
+static float *tps_of(struct sim_knot *knot)
 {
 	return &knot->tps;
 }
@@ -176,14 +176,16 @@ void sim_table_finish(struct sim_table *table)
 /* What must not exceed the cap at a knot. A measured sweep is asked by its caps: at chip 1 it answers as measured. */
 static inline double key(const struct sim_table *t, uint32_t k, double chip)
 {
-	return t->caps_w ? chip * t->caps_w[k] : t->at[k].base_w + chip * t->at[k].chip_w;
+	return t->caps_w ? chip * t->caps_w[k] : (double)t->at[k].base_w + chip * t->at[k].chip_w;
 }
 
-double sim_table_place(const struct sim_table *t, double chip, double cap)
+double sim_table_place(const struct sim_table *t, double chip, double cap, double most)
 {
-	uint32_t lo = 0, hi = t->n - 1;
+	uint32_t lo = 0, hi = (uint32_t)most;
+	if (hi < most)
+		hi++;
 	if (key(t, hi, chip) <= cap)
-		return hi;
+		return sim_lesser(hi, most);
 	if (key(t, 0, chip) >= cap)
 		return 0;
 	while (hi - lo > 1) {
@@ -194,19 +196,25 @@ double sim_table_place(const struct sim_table *t, double chip, double cap)
 			hi = middle;
 	}
 	double a = key(t, lo, chip), b = key(t, hi, chip);
-	return lo + (cap - a) / (b - a);
+	return sim_lesser(lo + (cap - a) / (b - a), most);
 }
 
-struct sim_knot sim_table_at(const struct sim_table *t, double place)
+static double between(double a, double b, double f)
+{
+	return a + f * (b - a);
+}
+
+struct sim_pace sim_table_at(const struct sim_table *t, double place)
 {
 	uint32_t k = (uint32_t)place;
 	if (k + 1 >= t->n)
-		return t->at[t->n - 1];
+		k = t->n - 2;
 	double f = place - k;
 	const struct sim_knot *a = &t->at[k], *b = a + 1;
-	return (struct sim_knot){
-		.base_w = a->base_w + f * (b->base_w - a->base_w),
-		.chip_w = a->chip_w + f * (b->chip_w - a->chip_w),
-		.tps = a->tps + f * (b->tps - a->tps),
-	};
+	struct sim_pace pace = {.base_w = between(a->base_w, b->base_w, f),
+	                        .chip_w = between(a->chip_w, b->chip_w, f),
+	                        .tps = between(a->tps, b->tps, f)};
+	pace.key_base = t->caps_w ? 0 : pace.base_w;
+	pace.key_chip = t->caps_w ? between(t->caps_w[k], t->caps_w[k + 1], f) : pace.chip_w;
+	return pace;
 }
