@@ -133,6 +133,7 @@ static ww_status fill_job(ww_plant *p, uint32_t j, const struct ww_sim_job *from
 	                        .n = from->n_gpus,
 	                        .next_us = INT64_MIN,
 	                        .write_us = WW_NEVER_US,
+	                        .slowest_cap_w = NAN,
 	                        .state = WW_SIM_WAITING,
 	                        .jitter_frac = from->jitter_frac,
 	                        .jitter = 1,

@@ -126,21 +126,35 @@ static void drop_lags(ww_plant *p, struct sim_job *job)
 	job->lagging = false;
 }
 
-/* The steady state of all its GPUs at the pace of the slowest; what they did before fades. */
-static void find_steady(ww_plant *p, struct sim_job *job)
+/* The pace that all caps allow. The GPU that held it last is asked first, for few others then hold it back further. */
+static struct sim_pace slowest_pace(const ww_plant *p, struct sim_job *job)
 {
-	double place = job->table.n - 1;
 	const uint32_t *gpus = &p->job_gpus[job->first];
+	uint32_t gpu = gpus[job->slowest];
+	double place = job->place;
+	if (p->cap_w[gpu] != job->slowest_cap_w)
+		place = sim_table_place(&job->table, p->chip[gpu], p->cap_w[gpu], job->table.n - 1);
 	struct sim_pace pace = sim_table_at(&job->table, place);
 	for (uint32_t i = 0; i < job->n; i++) {
-		if (sim_allows(&pace, p->chip[gpus[i]], p->cap_w[gpus[i]]))
+		gpu = gpus[i];
+		if (sim_allows(&pace, p->chip[gpu], p->cap_w[gpu]))
 			continue;
-		place = sim_table_place(&job->table, p->chip[gpus[i]], p->cap_w[gpus[i]], place);
+		place = sim_table_place(&job->table, p->chip[gpu], p->cap_w[gpu], place);
 		pace = sim_table_at(&job->table, place);
+		job->slowest = i;
 	}
+	job->place = place;
+	job->slowest_cap_w = p->cap_w[gpus[job->slowest]];
 	job->binds = place < job->table.n - 1;
+	return pace;
+}
+
+/* The steady state of all its GPUs; what they did before fades. */
+static void find_steady(ww_plant *p, struct sim_job *job)
+{
+	struct sim_pace pace = slowest_pace(p, job);
 	for (uint32_t i = 0; i < job->n; i++) {
-		uint32_t gpu = gpus[i];
+		uint32_t gpu = p->job_gpus[job->first + i];
 		double w = sim_power(&pace, p->chip[gpu], p->cap_w[gpu]);
 		p->lag_w[gpu] += p->steady_w[gpu] - w;
 		p->steady_w[gpu] = w;

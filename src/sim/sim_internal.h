@@ -83,10 +83,12 @@ ww_status sim_check_spec(const struct ww_plant_spec *spec, struct ww_error *err)
 #define SIM_NO_JOB UINT32_MAX
 
 struct sim_job {
-	int64_t next_us;    /* next change of state */
-	int64_t write_us;   /* next cap that starts to count */
-	int64_t settled_us; /* from here on nothing is left of the last change */
-	uint32_t first, n;  /* its GPUs in job_gpus */
+	int64_t next_us;             /* next change of state */
+	int64_t write_us;            /* next cap that starts to count */
+	int64_t settled_us;          /* from here on nothing is left of the last change */
+	uint32_t first, n;           /* its GPUs in job_gpus */
+	uint32_t slowest;            /* the one that holds the pace */
+	double place, slowest_cap_w; /* where, and by which limit; NAN: not known yet */
 	enum ww_sim_state state;
 	bool binds;                 /* a cap holds the job below the full clock */
 	bool lagging;               /* the GPUs' lags are not all 0 */

@@ -188,14 +188,12 @@ double sim_table_place(const struct sim_table *t, double chip, double cap, doubl
 		return sim_lesser(hi, most);
 	if (key(t, 0, chip) >= cap)
 		return 0;
-	while (hi - lo > 1) {
-		uint32_t middle = (lo + hi) / 2;
-		if (key(t, middle, chip) <= cap)
-			lo = middle;
-		else
-			hi = middle;
+	for (uint32_t n = hi; n > 1;) { /* lo is allowed, lo + n is not */
+		uint32_t half = n / 2;
+		lo += key(t, lo + half, chip) <= cap ? half : 0;
+		n -= half;
 	}
-	double a = key(t, lo, chip), b = key(t, hi, chip);
+	double a = key(t, lo, chip), b = key(t, lo + 1, chip);
 	return sim_lesser(lo + (cap - a) / (b - a), most);
 }
 
