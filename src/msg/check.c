@@ -30,10 +30,10 @@ ww_status msg_check_reading(const struct ww_reading *v, const char *what, struct
 	return WW_OK;
 }
 
-static ww_status check_watts(const struct ww_reading *v, const char *what, struct ww_error *err)
+static ww_status check_amount(const struct ww_reading *v, const char *what, struct ww_error *err)
 {
 	if (v->value < 0)
-		return ww_fail(err, WW_ERR_RANGE, "%s is %g W; must be 0 or more", what, (double)v->value);
+		return ww_fail(err, WW_ERR_RANGE, "%s is %g; must be 0 or more", what, (double)v->value);
 	return msg_check_reading(v, what, err);
 }
 
@@ -68,9 +68,9 @@ static ww_status check_envelope(const struct ww_envelope *v, const char *what, s
 
 static ww_status check_gpu(const struct ww_gpu_state *v, struct ww_error *err)
 {
-	ww_status status = check_watts(&v->enforced_w, "enforced_w", err);
+	ww_status status = check_amount(&v->enforced_w, "enforced_w", err);
 	if (status == WW_OK)
-		status = check_watts(&v->draw_w, "draw_w", err);
+		status = check_amount(&v->draw_w, "draw_w", err);
 	if (status != WW_OK)
 		return status;
 	if (!is_cap(v->requested_w) || !is_cap(v->target_w))
@@ -114,7 +114,7 @@ static ww_status check_sample_jobs(const struct ww_sample *v, struct ww_error *e
 		return ww_fail(err, status, "sample: %s", why.text);
 	for (uint32_t i = 0; i < v->n_jobs; i++) {
 		unsigned long long job = v->jobs[i].job;
-		status = check_watts(&v->jobs[i].tps, "tps", &why);
+		status = check_amount(&v->jobs[i].tps, "tps", &why);
 		if (status != WW_OK)
 			return ww_fail(err, status, "sample: job %llu: %s", job, why.text);
 		for (uint32_t k = 0; k < i; k++)
