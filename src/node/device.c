@@ -70,17 +70,20 @@ static bool may_fight(ww_node *node, struct gpu *gpu)
 static void find_foreign(ww_node *node, uint32_t i)
 {
 	struct gpu *gpu = &node->gpus[i];
-	float enforced_w = gpu->enforced.value, expected_w = fminf(gpu->target_w, gpu->settled_w);
-	if (!node_manages(node, gpu) || isnan(gpu->target_w) || !isnan(gpu->due_w) || gpu->writing)
+	float enforced_w = gpu->enforced.value, most_w = gpu->target_w, least_w = fminf(gpu->target_w, gpu->settled_w);
+	if (!node_manages(node, gpu) || isnan(gpu->target_w) || gpu->writing)
 		return;
-	if (enforced_w > gpu->target_w + TOLERANCE_W) {
+	/* A limit that still has to be written is no reason for another one than that before. */
+	if (!isnan(gpu->due_w))
+		most_w = isnan(gpu->settled_w) ? INFINITY : fmaxf(gpu->target_w, gpu->settled_w);
+	if (enforced_w > most_w + TOLERANCE_W) {
 		count_foreign(node, i, WW_ALARM_FOREIGN_RAISE);
 		gpu->lost = !may_fight(node, gpu);
 		if (gpu->lost)
 			node_alarm(node, i, WW_ALARM_FIGHT_LOST);
 		else
 			write_over(node, gpu);
-	} else if (enforced_w < expected_w - TOLERANCE_W) {
+	} else if (enforced_w < least_w - TOLERANCE_W) {
 		count_foreign(node, i, WW_ALARM_FOREIGN_LOWER);
 		gpu->settled_w = enforced_w;
 		if (node->options.reassert_lower && may_fight(node, gpu))

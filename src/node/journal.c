@@ -7,7 +7,7 @@
 
 #define MAGIC 0x4A4E5757u /* "WWNJ" */
 #define VERSION 1
-#define GPU_BYTES 38 /* at least */
+#define GPU_BYTES 34 /* at least */
 
 static uint64_t sum_of(const uint8_t *bytes, size_t n)
 {
@@ -227,6 +227,11 @@ void node_take_saved(ww_node *node, bool saved)
 	}
 	node->store_failed = false;
 	node->saved_seen = node->stored_seen;
-	for (uint32_t i = 0; i < node->options.n_gpus; i++)
-		node->gpus[i].recorded |= (node->stored_records >> i & 1) != 0;
+	for (uint32_t i = 0; i < node->options.n_gpus; i++) {
+		bool recorded = node->stored_records >> i & 1;
+		node->hello_due |= recorded && !node->gpus[i].recorded;
+		node->gpus[i].recorded |= recorded;
+	}
+	if (node->answer_due)
+		node_answer(node);
 }

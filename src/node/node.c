@@ -125,8 +125,9 @@ static void take(ww_node *node, const struct ww_node_in *in)
 		node_take_tps(node, in->u.tps.job, in->u.tps.tps);
 		break;
 	case WW_NODE_IN_VETO:
+		if (in->u.veto != node->veto)
+			node_have_news(node);
 		node->veto = in->u.veto;
-		node_have_news(node);
 		break;
 	case WW_NODE_IN_RELEASE:
 		node_release(node, in->u.release.force);
@@ -146,7 +147,7 @@ static void tick(ww_node *node)
 	node->to_read = node->awaited = (1u << node->options.n_gpus) - 1;
 	node->sample_due = true;
 	node->sample_by_us = later(node->now_us, period_us / 2);
-	node->hello_due = !node->accepted;
+	node->hello_due |= !node->accepted;
 }
 
 static void read_back(ww_node *node, struct acts *acts)

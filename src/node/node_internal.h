@@ -74,7 +74,8 @@ struct ww_node {
 	int64_t sent_us[MAIL_KEPT]; /* of message seq, at seq % MAIL_KEPT */
 	uint32_t awaited;           /* readings of this period, as bits */
 	uint32_t to_read;
-	bool sample_due, hello_due, news, answer_due;
+	bool sample_due, news, answer_due;
+	bool hello_due; /* nobody has commanded us since this start, or limits were recorded */
 	uint8_t alarms;
 	int64_t sample_by_us, ack_by_us; /* waiting for outcomes until then */
 	uint32_t n_refusals;

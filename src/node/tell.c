@@ -118,7 +118,7 @@ static void tell_hello(ww_node *node, struct acts *acts)
 		hello->limits[i].min_w = node->options.gpus[i].min_w;
 		hello->limits[i].max_w = node->options.gpus[i].max_w;
 		hello->limits[i].default_w = node->options.gpus[i].default_w;
-		hello->limits[i].recorded_w = node->gpus[i].recorded_w;
+		hello->limits[i].recorded_w = node->gpus[i].recorded ? node->gpus[i].recorded_w : NAN;
 		hello->limits[i].boot_cap_w = node->options.gpus[i].boot_cap_w;
 	}
 	describe_all(node, hello->gpus);
