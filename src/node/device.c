@@ -138,10 +138,13 @@ void node_take_written(ww_node *node, uint32_t i, bool ok, struct ww_reading enf
 	if (!bad || !gpu->bad)
 		node_have_news(node);
 	gpu->bad = bad;
-	if (bad)
+	if (bad) {
 		gpu->retry_us = later(node->now_us, node->options.period_us);
-	else if (gpu->due_w == gpu->asked_w)
+	} else if (gpu->due_w == gpu->asked_w) {
 		gpu->due_w = NAN;
+		/* Released: a later start has no business with it either. */
+		node->dirty |= isnan(gpu->target_w);
+	}
 }
 
 void node_record(ww_node *node)

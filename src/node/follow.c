@@ -106,6 +106,7 @@ void node_release(ww_node *node, bool force)
 		gpu->due_w = settable_w(node, i, gpu->recorded_w);
 		gpu->unbound = true;
 		gpu->retry_us = node->now_us;
+		gpu->step = -1;
 	}
 }
 
