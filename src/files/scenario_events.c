@@ -329,10 +329,11 @@ static ww_status check_sizes(const struct ww_scenario_reader *r, const struct ww
 		                    label, fault->value_w, g->min_w, g->max_w);
 	if (fault->kind != WW_SCENARIO_REBOOT || fault->until_us - fault->at_us >= r->s.nodes[fault->node].boot_us)
 		return WW_OK;
-	return ww_yaml_fail(
-		&r->yaml, WW_ERR_RANGE, ww_yaml_line(map, ww_scenario_value(map, "for") ? "for" : "until"),
-		"%sthe node is back before its shortest boot, %.10g s; lengthen it, or shorten boot of the node", label,
-		(double)r->s.nodes[fault->node].boot_us / 1e6);
+	const char *key = ww_scenario_value(map, "for") ? "for" : "until";
+	return ww_yaml_fail(&r->yaml, WW_ERR_RANGE, ww_yaml_line(map, key),
+	                    "%s%s: the node is back before its shortest boot, %.10g s; lengthen it, or shorten boot of "
+	                    "the node",
+	                    label, key, (double)r->s.nodes[fault->node].boot_us / 1e6);
 }
 
 static ww_status read_fault(struct ww_scenario_reader *r, const struct ww_yaml_node *map, const char *label,
