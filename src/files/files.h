@@ -168,7 +168,7 @@ struct ww_scenario_job {
 	struct {
 		double phi, h, sm, tensor, dram, nvlink;
 	} physics;             /* WW_SCENARIO_PHYSICS */
-	double tokens_tps;     /* per GPU where no cap binds; NAN = drawn from the family, or as the sweep says */
+	double tokens_tps;     /* per GPU at its full clock; NAN = drawn from the family, or as the sweep says */
 	double jitter_frac;    /* of its power, from second to second */
 	uint32_t n_gpus, tier; /* tier 0..3 */
 	uint32_t *gpus;        /* numbered through all nodes; no GPU carries two jobs at one time; they rise */

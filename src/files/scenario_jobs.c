@@ -90,10 +90,11 @@ static ww_status check_model(const struct ww_scenario_reader *r, const struct ww
 		return ww_yaml_fail(&r->yaml, WW_ERR_INVALID, ww_yaml_line(map, "tokens"),
 		                    "%stokens: the sweep says how many; remove it", label);
 	if (raw->physics && isnan(raw->tokens_tps))
-		return ww_yaml_fail(&r->yaml, WW_ERR_INVALID, ww_yaml_line(map, "physics"),
-		                    "%stokens: is missing; write the tokens/s per GPU where no cap binds, like tokens: "
-		                    "4000",
-		                    label);
+		return ww_yaml_fail(
+			&r->yaml, WW_ERR_INVALID, ww_yaml_line(map, "physics"),
+			"%stokens: is missing; write the tokens/s of each GPU at its full clock, like tokens: "
+			"4000",
+			label);
 	return WW_OK;
 }
 

@@ -266,7 +266,7 @@ static void jobs(void **state)
 	         "6: job 'j': group: is that of a sweep, but there is none; add sweep, or remove it"},
 		{JOB("sweep: a.csv, tokens: 100"), INVALID, "6: job 'j': tokens: the sweep says how many; remove it"},
 		{JOB(PHYSICS), INVALID,
-	         "6: job 'j': tokens: is missing; write the tokens/s per GPU where no cap binds, like tokens: 4000"},
+	         "6: job 'j': tokens: is missing; write the tokens/s of each GPU at its full clock, like tokens: 4000"},
 		{JOB("tokens: 1, physics: {phi: 0.9}"), INVALID,
 	         "6: job 'j': physics: h: is missing; write a number without a unit, like 1.5"},
 		{JOB("tokens: 1, physics: {phi: 0.9, h: 0.2, sm: 1, tensor: 0, dram: 0, nvlink: 0}"), RANGE,
