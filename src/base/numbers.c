@@ -156,18 +156,25 @@ static size_t number_length(const char *text, size_t length)
 	return length;
 }
 
-static enum ww_number_fault read_scale(const char *unit_text, size_t length, enum ww_unit unit, double *scale)
+/* What the number is multiplied with and then divided by, so that each unit's value is rounded once. */
+struct scale {
+	double times, per;
+};
+
+static enum ww_number_fault read_scale(const char *unit_text, size_t length, enum ww_unit unit, struct scale *scale)
 {
 	static const struct {
 		const char *text;
 		enum ww_unit unit;
-		double scale;
+		struct scale scale;
 	} units[] = {
-		{"W", WW_UNIT_POWER, 1},    {"kW", WW_UNIT_POWER, 1e3},     {"MW", WW_UNIT_POWER, 1e6},
-		{"%", WW_UNIT_PERCENT, 1},  {"us", WW_UNIT_DURATION, 1e-6}, {"ms", WW_UNIT_DURATION, 1e-3},
-		{"s", WW_UNIT_DURATION, 1}, {"min", WW_UNIT_DURATION, 60},  {"h", WW_UNIT_DURATION, 3600},
+		{"W", WW_UNIT_POWER, {1, 1}},       {"kW", WW_UNIT_POWER, {1e3, 1}},
+		{"MW", WW_UNIT_POWER, {1e6, 1}},    {"%", WW_UNIT_PERCENT, {1, 100}},
+		{"us", WW_UNIT_DURATION, {1, 1e6}}, {"ms", WW_UNIT_DURATION, {1, 1e3}},
+		{"s", WW_UNIT_DURATION, {1, 1}},    {"min", WW_UNIT_DURATION, {60, 1}},
+		{"h", WW_UNIT_DURATION, {3600, 1}},
 	};
-	*scale = 1;
+	*scale = (struct scale){1, 1};
 	if (length == 0)
 		return unit == WW_UNIT_NONE || unit == WW_UNIT_WHOLE ? WW_NUMBER_OK : WW_NUMBER_NO_UNIT;
 	for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
@@ -194,7 +201,8 @@ static enum ww_number_fault check_whole(const char *text, size_t length, double 
 
 enum ww_number_fault ww_number_read_unit(const char *text, size_t length, enum ww_unit unit, double *out)
 {
-	double value = 0, scale = 1;
+	double value = 0;
+	struct scale scale;
 	enum ww_number_fault fault;
 
 	trim(&text, &length);
@@ -209,7 +217,7 @@ enum ww_number_fault ww_number_read_unit(const char *text, size_t length, enum w
 		return WW_NUMBER_LEADING_ZERO;
 	if (unit == WW_UNIT_WHOLE && (fault = check_whole(text, n, value)))
 		return fault;
-	value = unit == WW_UNIT_PERCENT ? value / 100 : value * scale;
+	value = value * scale.times / scale.per;
 	if (!isfinite(value))
 		return WW_NUMBER_NOT_FINITE;
 	*out = value;

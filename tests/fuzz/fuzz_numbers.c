@@ -8,7 +8,7 @@
 /* The same bytes with each unit: a bare number is read as ww_number_read reads it, or refused. */
 static void check_units(const char *text, size_t size, enum ww_number_fault bare, double bare_value)
 {
-	for (int unit = WW_UNIT_NONE; unit <= WW_UNIT_POWER; unit++) {
+	for (int unit = WW_UNIT_NONE; unit <= WW_UNIT_DURATION; unit++) {
 		double value = -77.25;
 		enum ww_number_fault fault = ww_number_read_unit(text, size, (enum ww_unit)unit, &value);
 		require(strlen(ww_unit_fault_text(fault)) > 0);
