@@ -25,6 +25,7 @@ enum ww_exit {
 int ww_cmd_pfi(int argc, char **argv);
 int ww_cmd_compare(int argc, char **argv);
 int ww_cmd_plan(int argc, char **argv);
+int ww_cmd_simulate(int argc, char **argv);
 
 /* ---- text.c ---------------------------------------------------------------------------------------------------- */
 

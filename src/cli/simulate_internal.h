@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of `wattweir simulate` share. A scenario becomes a scene (scenario_world.c), which is lived once for every
+ * way to divide (simulate_run.c); numbers come from the three runs (simulate_result.c), and people and machines read them
+ * (simulate_print.c, simulate_json.c, simulate_plot.c).
+ */
+#ifndef WW_SIMULATE_INTERNAL_H
+#define WW_SIMULATE_INTERNAL_H
+
+#include "cli/cli_internal.h"
+#include "cli/world_internal.h"
+
+/* ---- scenario_world.c ---------------------------------------------------------------------------------------------- */
+
+/* A scenario as what a world is made from. All but `spec` is for reading only. */
+struct ww_scene {
+	const struct ww_scenario *scenario; /* borrowed */
+	uint64_t seed;
+	struct ww_world_spec spec; /* `division`, `journal` and `trace` are the runner's */
+	struct ww_plant_spec plant;
+	struct ww_config config;
+	struct ww_sim_node *nodes;
+	struct ww_sim_row *rows;
+	struct ww_sim_load *loads;
+	struct ww_sim_job *jobs;
+	struct ww_sweep *sweeps; /* one per job, empty where it needs none */
+	struct ww_row *row_configs;
+	struct ww_node_config *node_configs;
+	struct ww_job *told;                         /* what control knows of the jobs */
+	struct ww_curve *known_curves, *true_curves; /* per job; status below 0 = none */
+	double *free_tps;                            /* of each job where no cap binds, pauses apart */
+	struct ww_announcement *announcements;
+	struct ww_fault *faults;
+};
+
+/* The scenario lives as long as the scene. WW_ERR_*: one line that names the thing. */
+ww_status ww_scene_create(const struct ww_scenario *scenario, uint64_t seed, struct ww_scene **out,
+                          struct ww_error *err) WW_MUST_CHECK;
+void ww_scene_destroy(struct ww_scene *scene);
+
+/* Tells control the true curves, or what the scenario lets it know. */
+void ww_scene_tell_truth(struct ww_scene *scene, bool truth);
+
+/* ---- simulate_run.c ------------------------------------------------------------------------------------------------ */
+
+/* What a job did in one window of time. */
+struct ww_job_mean {
+	double tps;    /* sum over the seconds in which it ran */
+	uint32_t ran;  /* those seconds */
+	uint32_t held; /* seconds in which it held its GPUs, pauses too */
+};
+
+/* Of one event in one run. Times are virtual seconds; `from` is where its ramp has ended. */
+struct ww_event_run {
+	const struct ww_scenario_event *told; /* the last version */
+	uint32_t first, from, end;
+	double baseline_w, limit_w, missing_w; /* as control says; NAN = it never knew of it */
+	double *power_w, *budget_w, *dips_w;   /* per second; the true power at the event's boundary */
+	struct ww_job_mean *before, *during;   /* per job */
+};
+
+/* What the decision of the last second of the main event says of a job, and its GPUs' mean cap. */
+struct ww_job_end {
+	double cut_frac, cap_w, promised_frac, kept_floor_frac;
+	uint8_t why; /* enum ww_why, of most of its GPUs */
+};
+
+struct ww_run {
+	enum ww_division division;
+	uint32_t seconds, n_events, n_jobs;
+	struct ww_event_run *events;
+	double *tps; /* of all jobs, per second */
+	struct ww_job_end *ends;
+	struct ww_world_account account;
+};
+
+/* What is told while a run goes on; NULL functions are not called. */
+struct ww_run_watch {
+	/* After each second; false ends the run with WW_ERR_IO, the reason having been reported. */
+	bool (*second)(void *ctx, const struct ww_scene *scene, const struct ww_run *run,
+	               const struct ww_world_second *s);
+	void *ctx;
+	struct ww_buf *journal;
+};
+
+/* Lives the scene once. */
+ww_status ww_run_create(struct ww_scene *scene, enum ww_division division, const struct ww_run_watch *watch,
+                        struct ww_run **out, struct ww_error *err) WW_MUST_CHECK;
+void ww_run_destroy(struct ww_run *run);
+
+/* ---- simulate_result.c --------------------------------------------------------------------------------------------- */
+
+enum { WW_N_RUNS = WW_N_DIVISIONS };
+
+/* The three runs of one seed, by enum ww_division. */
+struct ww_simulated {
+	struct ww_scene *scene;
+	struct ww_run *runs[WW_N_RUNS];
+	size_t main_event; /* that is reported: the first one on a row that carries every node, else the first; SIZE_MAX = none */
+};
+
+/* Power of one event in one run; NAN = not known, as of an event that never came into force. */
+struct ww_event_figures {
+	double baseline_w, budget_w;
+	double before_w, mean_w;       /* power in the hour before, and from the end of the ramp to the end */
+	double worst_over_w;           /* largest power - budget from the end of the ramp to the end */
+	double unused_frac, dips_frac; /* watts left unused, of the baseline; those of pauses apart */
+	double to_target_s,
+		to_most_s;    /* from its start on, until power stays within the budget; within 95 % of the cut */
+	double snapback_frac; /* highest minute in the hour after / in the hour before */
+	double missing_w;     /* with everything at its lowest; 0 = feasible */
+};
+struct ww_event_figures ww_event_figures(const struct ww_run *run, size_t event);
+
+/* Tokens/s of all jobs while they run, without their pauses: in the hour before the event, or from the end of its ramp to
+ * its end. Jobs count by how long they hold their GPUs during the event, before it as well. NAN without an event. */
+double ww_event_tps(const struct ww_scene *scene, const struct ww_run *run, size_t event, bool before);
+
+/* The same of one job, as a share of what it did before; NAN when it did not run during the event. */
+double ww_job_kept(const struct ww_scene *scene, const struct ww_run *run, size_t event, uint32_t job);
+bool ww_job_broke(const struct ww_scene *scene, const struct ww_run *run, size_t event, uint32_t job);
+uint32_t ww_floors_broken(const struct ww_scene *scene, const struct ww_run *run, size_t event);
+
+uint64_t ww_broken(const struct ww_run *run); /* seconds or steps in which an invariant was broken */
+
+/* Gains over the equal cut: of wattweir and of the oracle. */
+struct ww_gains {
+	double gain, gap;
+};
+struct ww_gains ww_gains(const struct ww_simulated *s);
+
+/* Whether a person should look at it: a budget, floor or invariant was broken, or an event could not be kept. */
+bool ww_needs_attention(const struct ww_simulated *s);
+
+/* ---- simulate_print.c, simulate_json.c ----------------------------------------------------------------------------- */
+
+void ww_simulated_print(const struct ww_simulated *s, FILE *out);
+void ww_simulated_json(const struct ww_simulated *s, ww_json *json); /* into the open object */
+
+/* "1:02:03". Returns `out`. */
+#define WW_TEXT_TIME 32
+char *ww_text_time(double seconds, char out[WW_TEXT_TIME]);
+
+/* The main event of a scene; SIZE_MAX = it has none. */
+size_t ww_scene_main_event(const struct ww_scene *scene);
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a simulation says to machines. */
+#include "cli/simulate_internal.h"
+
+#include <math.h>
+
+static const char *const run_names[WW_N_RUNS] = {
+	[WW_DIVISION_AUTO] = "wattweir", [WW_DIVISION_EQUAL] = "equal", [WW_DIVISION_EXACT] = "oracle"};
+
+static void json_power(ww_json *json, const struct ww_event_figures *f)
+{
+	ww_json_number(json, "baseline_power_w", f->baseline_w);
+	ww_json_number(json, "budget_w", f->budget_w);
+	ww_json_number(json, "before_mean_power_w", f->before_w);
+	ww_json_number(json, "event_mean_power_w", f->mean_w);
+	ww_json_number(json, "worst_over_budget_w", f->worst_over_w);
+	ww_json_number(json, "unused_frac", f->unused_frac);
+	ww_json_number(json, "unused_dips_frac", f->dips_frac);
+	ww_json_number(json, "time_to_target_s", f->to_target_s);
+	ww_json_number(json, "time_to_95_s", f->to_most_s);
+	ww_json_number(json, "snapback_max_frac", f->snapback_frac);
+	ww_json_number(json, "missing_w", f->missing_w);
+}
+
+static void json_event(const struct ww_simulated *s, size_t i, ww_json *json)
+{
+	const struct ww_run *run = s->runs[WW_DIVISION_AUTO];
+	const struct ww_scenario_event *told = run->events[i].told;
+	struct ww_event_figures f = ww_event_figures(run, i);
+	ww_json_begin_object(json, NULL);
+	ww_json_text(json, "event", told->name);
+	ww_json_text(json, "row", s->scene->scenario->rows[told->row].name);
+	ww_json_text(json, "boundary", ww_boundary_name((enum ww_boundary)told->boundary));
+	ww_json_number(json, "start_s", (double)told->start_us / 1e6);
+	ww_json_number(json, "end_s", told->end_us == WW_NEVER_US ? NAN : (double)told->end_us / 1e6);
+	json_power(json, &f);
+	ww_json_count(json, "floors_broken", ww_floors_broken(s->scene, run, i));
+	ww_json_end(json);
+}
+
+static void json_run(const struct ww_simulated *s, enum ww_division division, ww_json *json)
+{
+	const struct ww_run *run = s->runs[division];
+	ww_json_begin_object(json, run_names[division]);
+	if (s->main_event < run->n_events) {
+		struct ww_event_figures f = ww_event_figures(run, s->main_event);
+		json_power(json, &f);
+		ww_json_count(json, "floors_broken", ww_floors_broken(s->scene, run, s->main_event));
+	}
+	ww_json_count(json, "invariant_broken", ww_broken(run));
+	ww_json_text(json, "first_breach", run->account.first[0] ? run->account.first : NULL);
+	ww_json_count(json, "steps", run->account.steps);
+	ww_json_count(json, "commands", run->account.commands);
+	ww_json_count(json, "writes", run->account.writes);
+	ww_json_count(json, "alarms", run->account.alarms);
+	ww_json_end(json);
+}
+
+static void json_job(const struct ww_simulated *s, uint32_t j, ww_json *json)
+{
+	const struct ww_run *run = s->runs[WW_DIVISION_AUTO];
+	const struct ww_job_end *end = &run->ends[j];
+	ww_json_begin_object(json, NULL);
+	ww_json_text(json, "job", s->scene->told[j].name);
+	ww_json_count(json, "gpus", s->scene->jobs[j].n_gpus);
+	ww_json_number(json, "floor_frac", s->scene->told[j].floor_frac);
+	ww_json_number(json, "cut_frac", end->cut_frac);
+	ww_json_number(json, "cap_w", end->cap_w);
+	ww_json_number(json, "promised_frac", end->promised_frac);
+	for (int i = 0; i < WW_N_RUNS; i++) {
+		char key[32];
+		snprintf(key, sizeof key, "kept_%s_frac", run_names[i]);
+		ww_json_number(json, key,
+		               s->main_event < run->n_events ? ww_job_kept(s->scene, s->runs[i], s->main_event, j)
+		                                             : NAN);
+	}
+	ww_json_text(json, "why", ww_why_text((enum ww_why)end->why));
+	ww_json_end(json);
+}
+
+static void json_main_event(const struct ww_simulated *s, ww_json *json)
+{
+	const struct ww_run *run = s->runs[WW_DIVISION_AUTO];
+	struct ww_event_figures f = ww_event_figures(run, s->main_event);
+	struct ww_gains gains = ww_gains(s);
+	const struct ww_scenario_event *told = run->events[s->main_event].told;
+	ww_json_text(json, "event", told->name);
+	ww_json_text(json, "boundary", ww_boundary_name((enum ww_boundary)told->boundary));
+	json_power(json, &f);
+	ww_json_count(json, "floors_broken", ww_floors_broken(s->scene, run, s->main_event));
+	ww_json_begin_object(json, "tps");
+	ww_json_number(json, "baseline", ww_event_tps(s->scene, run, s->main_event, true));
+	for (int i = 0; i < WW_N_RUNS; i++)
+		ww_json_number(json, run_names[i], ww_event_tps(s->scene, s->runs[i], s->main_event, false));
+	ww_json_end(json);
+	ww_json_number(json, "recovered_frac", gains.gain / gains.gap);
+}
+
+void ww_simulated_json(const struct ww_simulated *s, ww_json *json)
+{
+	const struct ww_run *run = s->runs[WW_DIVISION_AUTO];
+	ww_json_text(json, "scenario", s->scene->scenario->name);
+	ww_json_count(json, "seed", s->scene->seed);
+	ww_json_count(json, "seconds", run->seconds);
+	if (s->main_event < run->n_events)
+		json_main_event(s, json);
+	ww_json_count(json, "invariant_broken", ww_broken(run));
+	ww_json_begin_array(json, "events");
+	for (size_t i = 0; i < run->n_events; i++)
+		json_event(s, i, json);
+	ww_json_end(json);
+	ww_json_begin_object(json, "runs");
+	for (int i = 0; i < WW_N_RUNS; i++)
+		json_run(s, (enum ww_division)i, json);
+	ww_json_end(json);
+	ww_json_begin_array(json, "jobs");
+	for (uint32_t j = 0; j < run->n_jobs; j++)
+		json_job(s, j, json);
+	ww_json_end(json);
+}

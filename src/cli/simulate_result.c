@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The numbers of a simulation, from what its runs measured. */
+#include "cli/simulate_internal.h"
+
+#include <math.h>
+
+#define HOUR_S 3600
+#define MINUTE_S 60
+#define MOST_OF_CUT 0.95
+#define FLOOR_TOLERANCE 0.002 /* of throughput: rounding of caps, and seconds in which a cap has not settled */
+
+/* ---- Power --------------------------------------------------------------------------------------------------------------- */
+
+static double mean_of(const double *v, uint32_t from, uint32_t to)
+{
+	double sum = 0;
+	for (uint32_t i = from; i < to; i++)
+		sum += v[i];
+	return to > from ? sum / (to - from) : NAN;
+}
+
+/* The highest mean of a whole minute. */
+static double highest_minute(const double *v, uint32_t from, uint32_t to)
+{
+	double most = NAN;
+	for (uint32_t i = from; i + MINUTE_S <= to; i += MINUTE_S)
+		most = fmax(most, mean_of(v, i, i + MINUTE_S));
+	return most;
+}
+
+static uint32_t hour_before(uint32_t second)
+{
+	return second > HOUR_S ? second - HOUR_S : 0;
+}
+
+static uint32_t hour_after(const struct ww_run *run, uint32_t second)
+{
+	return run->seconds - second > HOUR_S ? second + HOUR_S : run->seconds;
+}
+
+/* Seconds from the start until power stays within `share` of the cut to the end; NAN = never. */
+static double time_to(const struct ww_event_run *e, double share)
+{
+	uint32_t since = e->end;
+	while (since > e->first) {
+		uint32_t at = since - 1;
+		double top_w = e->budget_w[at] + (1 - share) * fmax(0, e->baseline_w - e->budget_w[at]);
+		if (!(e->power_w[at] <= (share < 1 ? top_w : e->budget_w[at])))
+			break;
+		since--;
+	}
+	return since < e->end ? since - e->first : NAN;
+}
+
+static void find_unused(const struct ww_event_run *e, struct ww_event_figures *f)
+{
+	double unused_w = 0, dips_w = 0;
+	for (uint32_t i = e->from; i < e->end; i++) {
+		unused_w += fmax(0, e->budget_w[i] - e->power_w[i] - e->dips_w[i]);
+		dips_w += e->dips_w[i];
+	}
+	double n = e->end > e->from ? e->end - e->from : NAN;
+	f->unused_frac = unused_w / n / f->baseline_w;
+	f->dips_frac = dips_w / n / f->baseline_w;
+}
+
+struct ww_event_figures ww_event_figures(const struct ww_run *run, size_t event)
+{
+	const struct ww_event_run *e = &run->events[event];
+	uint32_t before = hour_before(e->first);
+	struct ww_event_figures f = {.baseline_w = e->baseline_w,
+	                             .budget_w = e->limit_w,
+	                             .before_w = mean_of(e->power_w, before, e->first),
+	                             .mean_w = mean_of(e->power_w, e->from, e->end),
+	                             .worst_over_w = NAN,
+	                             .to_target_s = time_to(e, 1),
+	                             .to_most_s = time_to(e, MOST_OF_CUT),
+	                             .missing_w = e->missing_w};
+	for (uint32_t i = e->from; i < e->end; i++)
+		f.worst_over_w = fmax(f.worst_over_w, e->power_w[i] - e->budget_w[i]);
+	if (isnan(f.baseline_w))
+		f.baseline_w = f.before_w;
+	find_unused(e, &f);
+	f.snapback_frac = highest_minute(e->power_w, e->end, hour_after(run, e->end)) /
+	                  highest_minute(e->power_w, before, e->first);
+	return f;
+}
+
+/* ---- Tokens ---------------------------------------------------------------------------------------------------------------- */
+
+static double mean_tps(const struct ww_job_mean *mean)
+{
+	return mean->ran > 0 ? mean->tps / mean->ran : NAN;
+}
+
+static double before_tps(const struct ww_scene *scene, const struct ww_event_run *e, uint32_t j)
+{
+	double tps = mean_tps(&e->before[j]);
+	return isnan(tps) ? scene->free_tps[j] : tps;
+}
+
+double ww_event_tps(const struct ww_scene *scene, const struct ww_run *run, size_t event, bool before)
+{
+	double sum = 0;
+	if (event >= run->n_events || run->events[event].end <= run->events[event].from)
+		return NAN;
+	const struct ww_event_run *e = &run->events[event];
+	for (uint32_t j = 0; j < run->n_jobs; j++) {
+		if (e->during[j].ran == 0)
+			continue;
+		double share = (double)e->during[j].held / (e->end - e->from);
+		sum += share * (before ? before_tps(scene, e, j) : mean_tps(&e->during[j]));
+	}
+	return sum;
+}
+
+double ww_job_kept(const struct ww_scene *scene, const struct ww_run *run, size_t event, uint32_t job)
+{
+	const struct ww_event_run *e = &run->events[event];
+	return mean_tps(&e->during[job]) / before_tps(scene, e, job);
+}
+
+bool ww_job_broke(const struct ww_scene *scene, const struct ww_run *run, size_t event, uint32_t job)
+{
+	return ww_job_kept(scene, run, event, job) < scene->told[job].floor_frac - FLOOR_TOLERANCE;
+}
+
+uint32_t ww_floors_broken(const struct ww_scene *scene, const struct ww_run *run, size_t event)
+{
+	uint32_t n = 0;
+	for (uint32_t j = 0; j < run->n_jobs; j++)
+		n += ww_job_broke(scene, run, event, j);
+	return n;
+}
+
+struct ww_gains ww_gains(const struct ww_simulated *s)
+{
+	double tps[WW_N_RUNS];
+	for (int i = 0; i < WW_N_RUNS; i++)
+		tps[i] = ww_event_tps(s->scene, s->runs[i], s->main_event, false);
+	return (struct ww_gains){tps[WW_DIVISION_AUTO] - tps[WW_DIVISION_EQUAL],
+	                         tps[WW_DIVISION_EXACT] - tps[WW_DIVISION_EQUAL]};
+}
+
+/* ---- The outcome ------------------------------------------------------------------------------------------------------------ */
+
+uint64_t ww_broken(const struct ww_run *run)
+{
+	return run->account.broken_a + run->account.broken_b + run->account.broken_c;
+}
+
+bool ww_needs_attention(const struct ww_simulated *s)
+{
+	const struct ww_run *run = s->runs[WW_DIVISION_AUTO];
+	bool bad = ww_broken(run) > 0;
+	for (uint32_t i = 0; i < run->n_events; i++) {
+		struct ww_event_figures f = ww_event_figures(run, i);
+		bad = bad || f.worst_over_w > 0 || f.missing_w > 0;
+		bad = bad || (run->events[i].end > run->events[i].from && isnan(f.to_target_s));
+		bad = bad || ww_floors_broken(s->scene, run, i) > 0;
+	}
+	return bad;
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One run of a scene, and what is measured in it: on the plant, second by second. */
+#include "cli/simulate_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BEFORE_S 3600
+#define SETTLE_MORE_US (5 * WW_SECOND_US)
+#define NO_JOB UINT32_MAX
+
+/* What the run has to remember from second to second. */
+struct walk {
+	struct ww_scene *scene;
+	struct ww_run *run;
+	size_t main_event;
+	enum ww_sim_state *states; /* of each job at the end of the last second */
+	uint32_t *owner;           /* per GPU: the job that holds it or held it last */
+	double *ran_w;             /* per GPU: its draw when its job ran last */
+	double *node_dips_w;       /* of the GPUs of each node */
+};
+
+/* ---- Events ------------------------------------------------------------------------------------------------------------ */
+
+static uint32_t seconds_up(int64_t us)
+{
+	return (uint32_t)((us + WW_SECOND_US - 1) / WW_SECOND_US);
+}
+
+static int64_t ramp_down_of(const struct ww_scenario_event *e)
+{
+	return e->cls == WW_CLASS_PROTECTION ? 0 : e->ramp_down_us;
+}
+
+static uint32_t within(uint32_t v, uint32_t lo, uint32_t hi)
+{
+	return v < lo ? lo : v > hi ? hi : v;
+}
+
+static void time_event(const struct ww_scene *scene, uint32_t seconds, struct ww_event_run *e)
+{
+	const struct ww_scenario_event *told = e->told;
+	int64_t end_us = told->cancelled && told->at_us < told->end_us ? told->at_us : told->end_us;
+	int64_t ramp_us = ramp_down_of(told);
+	ramp_us = ramp_us > 0 ? ramp_us : scene->config.settle_us + SETTLE_MORE_US;
+	e->first = within(seconds_up(told->start_us), 0, seconds);
+	e->end = end_us == WW_NEVER_US ? seconds : within((uint32_t)(end_us / WW_SECOND_US), e->first, seconds);
+	e->from = within(seconds_up(told->start_us + ramp_us), e->first, e->end);
+}
+
+static void start_events(const struct ww_scene *scene, struct ww_run *run)
+{
+	const struct ww_scenario *s = scene->scenario;
+	run->events = ww_cli_alloc(s->n_events, sizeof *run->events);
+	for (size_t i = 0; i < s->n_events; i++) {
+		run->n_events += s->events[i].version == 1;
+		run->events[run->n_events - 1].told = &s->events[i];
+	}
+	for (uint32_t i = 0; i < run->n_events; i++) {
+		struct ww_event_run *e = &run->events[i];
+		time_event(scene, run->seconds, e);
+		e->baseline_w = e->limit_w = e->missing_w = NAN;
+		e->power_w = ww_cli_alloc(run->seconds, sizeof *e->power_w);
+		e->budget_w = ww_cli_alloc(run->seconds, sizeof *e->budget_w);
+		e->dips_w = ww_cli_alloc(run->seconds, sizeof *e->dips_w);
+		e->before = ww_cli_alloc(run->n_jobs, sizeof *e->before);
+		e->during = ww_cli_alloc(run->n_jobs, sizeof *e->during);
+	}
+}
+
+/* The version of an event in force; NULL before the first announcement. */
+static const struct ww_event *version_at(const struct ww_scene *scene, uint64_t id, int64_t at_us)
+{
+	const struct ww_event *found = NULL;
+	for (size_t i = 0; i < scene->spec.n_announcements; i++)
+		if (scene->announcements[i].event.id == id && scene->announcements[i].at_us <= at_us)
+			found = &scene->announcements[i].event;
+	return found;
+}
+
+/* NAN where there is none. */
+static double budget_at(const struct ww_event_run *e, const struct ww_event *v, int64_t wall_us)
+{
+	int64_t ramp_us = v && v->cls == WW_CLASS_PROTECTION ? 0 : v ? v->ramp_down_us : 0;
+	if (!v || v->cancelled || wall_us < v->start_us || wall_us >= v->end_us)
+		return NAN;
+	double base_w = isnan(e->baseline_w) ? e->limit_w : fmax(e->baseline_w, e->limit_w);
+	double left = ramp_us > 0 ? fmax(0, 1 - (double)(wall_us - v->start_us) / (double)ramp_us) : 0;
+	return e->limit_w + left * (base_w - e->limit_w);
+}
+
+static void hear_of_event(struct ww_event_run *e, uint64_t id, const struct ww_decision *d)
+{
+	for (uint32_t i = 0; d && i < d->n_events; i++) {
+		if (d->events[i].id != id)
+			continue;
+		e->limit_w = d->events[i].limit_w;
+		e->baseline_w = d->events[i].baseline_w;
+		/* What was missing at worst while it was in force, or at all. */
+		if (!isnan(d->events[i].missing_w))
+			e->missing_w = d->events[i].state == WW_EVENT_ACTIVE && !isnan(e->missing_w)
+			                       ? fmax(e->missing_w, d->events[i].missing_w)
+			                       : d->events[i].missing_w;
+	}
+}
+
+/* What a watt of a node's GPUs is at the event's boundary, once everything has followed. */
+static double at_boundary(const struct ww_scene *scene, const struct ww_scenario_event *told, uint32_t node)
+{
+	double w = 1;
+	if (told->boundary >= WW_BOUNDARY_IT)
+		w *= 1 + scene->nodes[node].follow;
+	if (told->boundary >= WW_BOUNDARY_METER)
+		w *= 1 + scene->rows[told->row].cooling;
+	return w;
+}
+
+static void measure_event(const struct walk *walk, uint32_t i, const struct ww_world_second *s)
+{
+	struct ww_event_run *e = &walk->run->events[i];
+	const struct ww_sim_row *row = &walk->scene->rows[e->told->row];
+	uint32_t second = (uint32_t)(s->at_us / WW_SECOND_US) - 1;
+	const struct ww_event *version = version_at(walk->scene, i + 1, s->at_us - WW_SECOND_US);
+	hear_of_event(e, i + 1, s->decision);
+	e->power_w[second] = ww_plant_row_w(s->plant, e->told->row, e->told->boundary);
+	e->budget_w[second] = budget_at(e, version, walk->scene->spec.wall_start_us + s->at_us - WW_SECOND_US / 2);
+	for (size_t k = 0; k < row->n_loads; k++)
+		e->dips_w[second] += row->loads[k].frac * walk->node_dips_w[row->loads[k].node] *
+		                     at_boundary(walk->scene, e->told, row->loads[k].node);
+}
+
+/* ---- Jobs ------------------------------------------------------------------------------------------------------------------ */
+
+static bool holds(enum ww_sim_state state)
+{
+	return state != WW_SIM_WAITING && state != WW_SIM_ENDED;
+}
+
+static double cap_of(const struct ww_world_second *s, uint32_t gpu)
+{
+	double cap_w = ww_plant_enforced_w(s->plant, gpu);
+	return cap_w > 0 || !s->decision ? cap_w : (double)s->decision->gpus[gpu].charge_w;
+}
+
+/* Watts that a GPU would draw under its cap but for a pause. */
+static void add_dip(const struct walk *walk, const struct ww_world_second *s, uint32_t node, uint32_t gpu)
+{
+	double would_w = fmin(walk->ran_w[gpu], cap_of(s, gpu));
+	walk->node_dips_w[node] += fmax(0, would_w - ww_plant_gpu_w(s->plant, gpu));
+}
+
+static void measure_gpus(const struct walk *walk, const struct ww_world_second *s, uint32_t j, bool ran)
+{
+	const struct ww_sim_job *job = &walk->scene->jobs[j];
+	uint32_t node = 0, first = 0;
+	for (uint32_t k = 0; k < job->n_gpus; k++) {
+		uint32_t gpu = job->gpus[k];
+		while (gpu >= first + walk->scene->nodes[node].n_gpus)
+			first += walk->scene->nodes[node++].n_gpus;
+		if (ran)
+			walk->ran_w[gpu] = ww_plant_gpu_w(s->plant, gpu);
+		else if (walk->owner[gpu] == j)
+			add_dip(walk, s, node, gpu);
+	}
+}
+
+static void add_means(const struct ww_run *run, uint32_t second, uint32_t j, const struct ww_job_mean *now)
+{
+	for (uint32_t i = 0; i < run->n_events; i++) {
+		const struct ww_event_run *e = &run->events[i];
+		struct ww_job_mean *to = NULL;
+		if (second >= e->from && second < e->end)
+			to = &e->during[j];
+		else if (second < e->first && second + BEFORE_S >= e->first)
+			to = &e->before[j];
+		if (!to)
+			continue;
+		to->tps += now->tps;
+		to->ran += now->ran;
+		to->held += now->held;
+	}
+}
+
+static void measure_jobs(const struct walk *walk, const struct ww_world_second *s)
+{
+	struct ww_run *run = walk->run;
+	uint32_t second = (uint32_t)(s->at_us / WW_SECOND_US) - 1;
+	memset(walk->node_dips_w, 0, walk->scene->plant.n_nodes * sizeof *walk->node_dips_w);
+	for (uint32_t j = 0; j < run->n_jobs; j++)
+		for (uint32_t k = 0; holds(ww_plant_job_state(s->plant, j)) && k < walk->scene->jobs[j].n_gpus; k++)
+			walk->owner[walk->scene->jobs[j].gpus[k]] = j;
+	for (uint32_t j = 0; j < run->n_jobs; j++) {
+		enum ww_sim_state state = ww_plant_job_state(s->plant, j);
+		bool ran = state == WW_SIM_RUNNING && walk->states[j] == WW_SIM_RUNNING;
+		double tps = ww_plant_job_tps(s->plant, j);
+		run->tps[second] += tps;
+		measure_gpus(walk, s, j, ran);
+		add_means(run, second, j, &(struct ww_job_mean){ran ? tps : 0, ran, holds(state)});
+		walk->states[j] = state;
+	}
+}
+
+static uint8_t why_of_most(const struct walk *walk, const struct ww_decision *d, uint32_t j)
+{
+	const struct ww_sim_job *job = &walk->scene->jobs[j];
+	uint32_t count[WW_N_WHYS] = {0};
+	uint8_t best = 0;
+	for (uint32_t k = 0; k < job->n_gpus; k++)
+		count[d->gpus[job->gpus[k]].why]++;
+	for (uint8_t why = 1; why < WW_N_WHYS; why++)
+		best = count[why] > count[best] ? why : best;
+	return best;
+}
+
+/* Jobs of a decision are in ascending id, and those of a scene too; some may not have begun. */
+static void measure_ends(const struct walk *walk, const struct ww_world_second *s)
+{
+	for (uint32_t i = 0; s->decision && i < s->decision->n_jobs; i++) {
+		const struct ww_job_decision *d = &s->decision->jobs[i];
+		uint32_t j = (uint32_t)d->id - 1;
+		const struct ww_sim_job *job = &walk->scene->jobs[j];
+		struct ww_job_end *end = &walk->run->ends[j];
+		*end = (struct ww_job_end){.cut_frac = d->cut_frac,
+		                           .promised_frac = d->throughput_frac,
+		                           .kept_floor_frac = d->kept_floor_frac,
+		                           .why = why_of_most(walk, s->decision, j)};
+		for (uint32_t k = 0; k < job->n_gpus; k++)
+			end->cap_w += ww_plant_enforced_w(s->plant, job->gpus[k]) / job->n_gpus;
+	}
+}
+
+/* ---- The run ------------------------------------------------------------------------------------------------------------- */
+
+static ww_status live(struct walk *walk, ww_world *world, const struct ww_run_watch *watch, struct ww_error *err)
+{
+	struct ww_run *run = walk->run;
+	uint32_t last = walk->main_event < run->n_events ? run->events[walk->main_event].end : run->seconds;
+	for (uint32_t second = 0; second < run->seconds; second++) {
+		struct ww_world_second s;
+		ww_status status = ww_world_second(world, &s, err);
+		if (status)
+			return status;
+		measure_jobs(walk, &s);
+		for (uint32_t i = 0; i < run->n_events; i++)
+			measure_event(walk, i, &s);
+		if (second + 1 == last)
+			measure_ends(walk, &s);
+		if (watch && watch->second && !watch->second(watch->ctx, walk->scene, run, &s))
+			return WW_ERR_IO;
+	}
+	run->account = ww_world_account(world);
+	return WW_OK;
+}
+
+static ww_status walk_through(struct walk *walk, const struct ww_run_watch *watch, struct ww_error *err)
+{
+	struct ww_run *run = walk->run;
+	uint32_t n_gpus = walk->scene->scenario->n_gpus;
+	walk->states = ww_cli_alloc(run->n_jobs, sizeof *walk->states);
+	walk->owner = ww_cli_alloc(n_gpus, sizeof *walk->owner);
+	walk->ran_w = ww_cli_alloc(n_gpus, sizeof *walk->ran_w);
+	walk->node_dips_w = ww_cli_alloc(walk->scene->plant.n_nodes, sizeof *walk->node_dips_w);
+	for (uint32_t g = 0; g < n_gpus; g++)
+		walk->owner[g] = NO_JOB;
+	for (uint32_t j = 0; j < run->n_jobs; j++)
+		walk->states[j] = WW_SIM_RUNNING; /* of one that begins at 0 the first second counts */
+	ww_world *world = NULL;
+	ww_status status = ww_world_create(&walk->scene->spec, &world, err);
+	if (!status)
+		status = live(walk, world, watch, err);
+	ww_world_destroy(world);
+	free(walk->states);
+	free(walk->owner);
+	free(walk->ran_w);
+	free(walk->node_dips_w);
+	return status;
+}
+
+ww_status ww_run_create(struct ww_scene *scene, enum ww_division division, const struct ww_run_watch *watch,
+                        struct ww_run **out, struct ww_error *err)
+{
+	struct ww_run *run = ww_cli_alloc(1, sizeof *run);
+	struct walk walk = {.scene = scene, .run = run, .main_event = ww_scene_main_event(scene)};
+	run->division = division;
+	run->seconds = (uint32_t)(scene->scenario->duration_us / WW_SECOND_US);
+	run->n_jobs = scene->plant.n_jobs;
+	run->tps = ww_cli_alloc(run->seconds, sizeof *run->tps);
+	run->ends = ww_cli_alloc(run->n_jobs, sizeof *run->ends);
+	start_events(scene, run);
+	scene->spec.division = division;
+	scene->spec.journal = watch ? watch->journal : NULL;
+	ww_scene_tell_truth(scene, division == WW_DIVISION_EXACT);
+	ww_status status = walk_through(&walk, watch, err);
+	if (status) {
+		ww_run_destroy(run);
+		return status;
+	}
+	*out = run;
+	return WW_OK;
+}
+
+void ww_run_destroy(struct ww_run *run)
+{
+	if (!run)
+		return;
+	for (uint32_t i = 0; i < run->n_events; i++) {
+		const struct ww_event_run *e = &run->events[i];
+		free(e->power_w);
+		free(e->budget_w);
+		free(e->dips_w);
+		free(e->before);
+		free(e->during);
+	}
+	free(run->events);
+	free(run->tps);
+	free(run->ends);
+	free(run);
+}
