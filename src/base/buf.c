@@ -85,8 +85,8 @@ void ww_buf_f64(struct ww_buf *buf, double v)
 
 void ww_buf_bytes(struct ww_buf *buf, const void *bytes, size_t n)
 {
-	uint8_t *to = take(buf, n);
-	if (to && n > 0)
+	uint8_t *to = n > 0 ? take(buf, n) : NULL;
+	if (to)
 		memcpy(to, bytes, n);
 }
 
@@ -164,12 +164,10 @@ double ww_read_f64(struct ww_read *read)
 
 void ww_read_bytes(struct ww_read *read, void *to, size_t n)
 {
-	const uint8_t *from = next(read, n);
-	if (n == 0)
-		return;
+	const uint8_t *from = n > 0 ? next(read, n) : NULL;
 	if (from)
 		memcpy(to, from, n);
-	else
+	else if (n > 0)
 		memset(to, 0, n);
 }
 

@@ -167,11 +167,27 @@ static void test_it_grows_and_is_used_again(void **state)
 	ww_buf_finish(&buf);
 }
 
+static void test_nothing_written_to_and_read_from_nothing(void **state)
+{
+	struct ww_buf buf = {0};
+	struct ww_read read = {NULL, 0, 0, false};
+	char none[1] = {7};
+	(void)state;
+	ww_buf_bytes(&buf, none, 0);
+	assert_int_equal(buf.n, 0);
+	assert_false(buf.failed);
+	ww_read_bytes(&read, none, 0);
+	assert_false(read.bad);
+	assert_int_equal(none[0], 7);
+	assert_int_equal(ww_read_u8(&read), 0);
+	assert_true(read.bad);
+}
+
 static void test_a_lack_of_memory_is_kept_in_mind(void **state)
 {
 	struct ww_buf buf = {0};
 	(void)state;
-	ww_buf_bytes(&buf, "", SIZE_MAX / 2);
+	ww_buf_bytes(&buf, "", SIZE_MAX / 2 + 1);
 	assert_true(buf.failed);
 	ww_buf_u8(&buf, 1);
 	assert_true(buf.failed);
@@ -191,6 +207,7 @@ int main(void)
 		cmocka_unit_test(test_texts_that_do_not_fit_or_hold_a_nul_are_bad),
 		cmocka_unit_test(test_a_count_that_cannot_be_is_bad),
 		cmocka_unit_test(test_it_grows_and_is_used_again),
+		cmocka_unit_test(test_nothing_written_to_and_read_from_nothing),
 		cmocka_unit_test(test_a_lack_of_memory_is_kept_in_mind),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
