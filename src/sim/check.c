@@ -156,8 +156,8 @@ static ww_status check_rows(const struct ww_plant_spec *s, struct ww_error *err)
 
 static ww_status check_points(const struct ww_sim_job *job, const struct thing *t)
 {
-	if (job->n_points == 0 || job->n_points > 100000)
-		return ww_fail(t->err, WW_ERR_INVALID, "job %zu: has %zu measured points; give 1 to 100000", t->i,
+	if (job->n_points == 0 || job->n_points > 10000)
+		return ww_fail(t->err, WW_ERR_INVALID, "job %zu: has %zu measured points; give 1 to 10000", t->i,
 		               job->n_points);
 	for (size_t i = 0; i < job->n_points; i++) {
 		const struct field fields[] = {

@@ -54,6 +54,9 @@ void sim_table_finish(struct sim_table *table);
 double sim_table_place(const struct sim_table *table, double chip, double cap_w, double most);
 struct sim_pace sim_table_at(const struct sim_table *table, double place);
 
+/* In place: the nearest sequence in least squares that does not fall. `v` steps by `stride` doubles. */
+void sim_make_rising(double *v, size_t stride, size_t n);
+
 /* May a GPU run so fast? */
 static inline bool sim_allows(const struct sim_pace *pace, double chip, double cap_w)
 {

@@ -94,29 +94,19 @@ static uint32_t pool_points(struct ww_point *p, size_t n)
 	return m;
 }
 
-/* Pools adjacent violators: the nearest sequence that does not fall. `value` is one field of the knots. */
-static void make_rising(struct sim_knot *knots, uint32_t n, float *(*value)(struct sim_knot *))
+/* Pools adjacent violators. */
+void sim_make_rising(double *v, size_t stride, size_t n)
 {
-	for (uint32_t i = 1; i < n; i++) {
-		uint32_t from = i;
-		double sum = *value(&knots[i]), mean = sum;
-		while (from > 0 && *value(&knots[from - 1]) > mean) {
-			sum += *value(&knots[--from]);
-			mean = sum / (i - from + 1);
+	for (size_t i = 1; i < n; i++) {
+		size_t from = i;
+		double sum = v[i * stride], mean = sum;
+		while (from > 0 && v[(from - 1) * stride] > mean) {
+			sum += v[--from * stride];
+			mean = sum / (double)(i - from + 1);
 		}
-		for (uint32_t k = from; k <= i; k++)
-			*value(&knots[k]) = (float)mean;
+		for (size_t k = from; k <= i; k++)
+			v[k * stride] = mean;
 	}
-}
-
-static float *chip_w_of(struct sim_knot *knot)
-{
-	return &knot->chip_w;
-}
-
-static float *tps_of(struct sim_knot *knot)
-{
-	return &knot->tps;
 }
 
 #define HELD 1.03 /* a draw up to this times the cap is the cap, seen with noise; above it the cap was not held */
@@ -124,16 +114,19 @@ static float *tps_of(struct sim_knot *knot)
 /* Below the lowest cap measured, power and throughput fall in proportion to the cap, down to half of it. */
 static void replay_table(struct ww_point *p, uint32_t n, double scale, struct sim_table *out)
 {
-	for (uint32_t i = 0; i < n; i++) {
-		bool noise = p[i].power_w > p[i].cap_w && p[i].power_w <= HELD * p[i].cap_w;
-		out->caps_w[i + 1] = p[i].cap_w;
-		out->at[i + 1] =
-			(struct sim_knot){.chip_w = noise ? p[i].cap_w : p[i].power_w, .tps = p[i].throughput * scale};
+	const size_t stride = sizeof *p / sizeof(double);
+	for (uint32_t i = 0; i < n; i++)
+		if (p[i].power_w > p[i].cap_w && p[i].power_w <= HELD * p[i].cap_w)
+			p[i].power_w = p[i].cap_w;
+	sim_make_rising(&p->power_w, stride, n);
+	sim_make_rising(&p->throughput, stride, n);
+	for (uint32_t i = 0; i <= n; i++) {
+		const struct ww_point *from = &p[i ? i - 1 : 0];
+		double part = i ? 1 : 0.5;
+		out->caps_w[i] = (float)(part * from->cap_w);
+		out->at[i] = (struct sim_knot){.chip_w = (float)(part * from->power_w),
+		                               .tps = (float)(part * scale * from->throughput)};
 	}
-	make_rising(out->at + 1, n, chip_w_of);
-	make_rising(out->at + 1, n, tps_of);
-	out->caps_w[0] = out->caps_w[1] / 2;
-	out->at[0] = (struct sim_knot){.chip_w = out->at[1].chip_w / 2, .tps = out->at[1].tps / 2};
 	out->n = n + 1;
 }
 

@@ -1,82 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plant against its equations: published mid-points, lock-step, settling, lags, pauses, power loss, replays. */
-#include "assert_near.h"
-#include "sim/sim.h"
-
-#include <string.h>
-
-#define SECOND WW_SECOND_US
-
-/* ---- A plant of equal nodes, one row ---------------------------------------------------------------------------------- */
-
-struct set_up {
-	struct ww_plant_spec spec;
-	struct ww_sim_node nodes[8];
-	struct ww_sim_load loads[8];
-	struct ww_sim_row row;
-	struct ww_sim_job jobs[8];
-	uint32_t gpus[64];
-	struct ww_plant *plant;
-};
-
-/* `n_nodes` nodes of 8 equal GPUs without spread or noise; one job of a family's middle on all GPUs of the first node. */
-static void set_up(struct set_up *s, uint32_t n_nodes)
-{
-	memset(s, 0, sizeof *s);
-	for (uint32_t g = 0; g < 64; g++)
-		s->gpus[g] = g;
-	for (uint32_t n = 0; n < n_nodes; n++) {
-		s->nodes[n] = (struct ww_sim_node){.n_gpus = 8, .boot_cap_w = NAN};
-		s->loads[n] = (struct ww_sim_load){n, 1};
-	}
-	s->row = (struct ww_sim_row){.loads = s->loads, .n_loads = n_nodes};
-	s->jobs[0] = (struct ww_sim_job){.id = 7,
-	                                 .physics = ww_sim_middle_of(WW_SIM_DENSE_PRETRAIN),
-	                                 .n_gpus = 8,
-	                                 .gpus = s->gpus,
-	                                 .end_us = WW_NEVER_US};
-	s->spec = (struct ww_plant_spec){.seed = 1,
-	                                 .board = ww_sim_h200,
-	                                 .n_nodes = n_nodes,
-	                                 .n_rows = 1,
-	                                 .n_jobs = 1,
-	                                 .nodes = s->nodes,
-	                                 .rows = &s->row,
-	                                 .jobs = s->jobs};
-	s->spec.board.chip_sd = s->spec.board.gain_sd = s->spec.board.sensor_noise_frac = 0;
-}
-
-static void build(struct set_up *s)
-{
-	struct ww_error err = {0};
-	if (ww_plant_create(&s->spec, &s->plant, &err))
-		fail_msg("%s", err.text);
-}
-
-static void finish(struct set_up *s)
-{
-	ww_plant_destroy(s->plant);
-	s->plant = NULL;
-}
-
-static void live(struct set_up *s, int seconds)
-{
-	for (int i = 0; i < seconds; i++)
-		ww_plant_second(s->plant);
-}
-
-static void write_all(struct set_up *s, uint32_t n, double cap_w, int64_t at_us)
-{
-	for (uint32_t g = 0; g < n; g++)
-		assert_true(ww_plant_write(s->plant, g, cap_w, at_us));
-}
-
-static double tps_at(struct set_up *s, double cap_w)
-{
-	double w, tps;
-	ww_plant_try(s->plant, 0, cap_w, &w, &tps);
-	return tps;
-}
+/* The plant against its equations: published mid-points, lock-step, settling, sensors, lags, curves, determinism. */
+#include "plant_set_up.h"
 
 /* ---- Steady state ------------------------------------------------------------------------------------------------------ */
 
@@ -111,10 +35,491 @@ static void test_middles(void **state)
 	}
 }
 
+/* The equations once more, solved by bisection on the clock: any physics, any chip. */
+static double power_of(const struct ww_sim_board *b, const struct ww_sim_physics *p, double q, double x, double *tau)
+{
+	double v = fmax(b->v_least, 1 - b->sag * (1 - x));
+	*tau = p->phi / x + (1 - p->phi - p->h) * fmax(1, 0.42 / x) + p->h;
+	double work = b->sm_w * p->sm + b->tensor_w * p->tensor, moved = b->dram_w * p->dram + b->nvlink_w * p->nvlink;
+	double cold = b->static_w + q * (b->clock_w * x * v * v + work * v * v / *tau) + moved / *tau, w = cold;
+	for (int i = 0; i < 60; i++) /* temperature and leakage find each other */
+		w = cold + 0.5 * b->static_w * 0.010 * (35 + 0.055 * w - 45);
+	return w;
+}
+
+static double solved_tps(const struct ww_sim_board *b, const struct ww_sim_physics *p, double q, double cap)
+{
+	double lo = b->x_least, hi = 1, tau;
+	if (power_of(b, p, q, 1, &tau) <= cap)
+		return p->x1_tps / tau;
+	for (int i = 0; i < 60; i++) {
+		double x = (lo + hi) / 2;
+		if (power_of(b, p, q, x, &tau) <= cap)
+			lo = x;
+		else
+			hi = x;
+	}
+	power_of(b, p, q, lo, &tau);
+	return p->x1_tps / tau;
+}
+
+static void test_draws_of_families(void **state)
+{
+	struct ww_rng rng;
+	struct set_up s;
+	(void)state;
+	ww_rng_seed(&rng, 3);
+	for (int i = 0; i < 200; i++) {
+		double w, tps, cap = 200 + 500 * ww_rng_uniform(&rng);
+		set_up(&s, 1);
+		s.jobs[0].physics = ww_sim_draw_family((enum ww_sim_family)(i % WW_N_SIM_FAMILIES), &rng);
+		build(&s);
+		ww_plant_try(s.plant, 0, cap, &w, &tps);
+		assert_near_rel(tps, 8 * solved_tps(&s.spec.board, &s.jobs[0].physics, 1, cap), 2e-4);
+		assert_true(w <= cap + 1e-9);
+		finish(&s);
+	}
+}
+
+struct spread {
+	double least, most, sum;
+};
+
+static void see(struct spread *s, double v)
+{
+	s->least = fmin(s->least, v);
+	s->most = fmax(s->most, v);
+	s->sum += v;
+}
+
+/* The whole range is drawn from, evenly; throughput evenly in its logarithm; phi and tensor are related, not the same. */
+static void test_ranges_of_families(void **state)
+{
+	struct ww_rng rng;
+	struct spread phi = {1, 0, 0}, tensor = {1, 0, 0}, ln_tps = {99, 0, 0};
+	double cross = 0, phi2 = 0, tensor2 = 0;
+	const int n = 20000;
+	(void)state;
+	ww_rng_seed(&rng, 4);
+	for (int i = 0; i < n; i++) {
+		struct ww_sim_physics p = ww_sim_draw_family(WW_SIM_MOE_LORA, &rng);
+		double a = (p.phi - 0.41) / 0.42, b = (p.tensor - 0.14) / 0.12;
+		see(&phi, p.phi);
+		see(&tensor, p.tensor);
+		see(&ln_tps, log(p.x1_tps));
+		cross += a * b;
+		phi2 += a * a;
+		tensor2 += b * b;
+	}
+	assert_near(phi.least, 0.20, 0.001);
+	assert_near(phi.most, 0.62, 0.001);
+	assert_near(phi.sum / n, 0.41, 0.005);
+	assert_near(phi2 / n, 1.0 / 12, 0.003);
+	assert_near(tensor.least, 0.08, 0.001);
+	assert_near(tensor.most, 0.20, 0.001);
+	assert_near(ln_tps.least, log(2500), 0.001);
+	assert_near(ln_tps.most, log(12000), 0.001);
+	assert_near(ln_tps.sum / n, (log(2500) + log(12000)) / 2, 0.02);
+	assert_true(cross / sqrt(phi2 * tensor2) > 0.4 && cross / sqrt(phi2 * tensor2) < 0.9);
+	assert_string_equal(ww_sim_family_name(WW_SIM_MOE_LORA), "moe-lora");
+}
+
+/* A cap below what the lowest clock draws is not held, and nothing goes below the lowest clock. */
+static void test_cap_not_held(void **state)
+{
+	struct set_up s;
+	double tau, lowest;
+	(void)state;
+	set_up(&s, 1);
+	s.spec.board.min_w = 100;
+	build(&s);
+	lowest = power_of(&s.spec.board, &s.jobs[0].physics, 1, s.spec.board.x_least, &tau);
+	assert_true(lowest > 150);
+	write_all(&s, 8, 100, 0);
+	live(&s, 4);
+	assert_near(ww_plant_enforced_w(s.plant, 3), 100, 0);
+	assert_near(ww_plant_gpu_w(s.plant, 3), lowest, 1e-3);
+	assert_near_rel(ww_plant_job_tps(s.plant, 0), 8 * s.jobs[0].physics.x1_tps / tau, 1e-6);
+	finish(&s);
+}
+
+/* ---- Lock-step and sensors --------------------------------------------------------------------------------------------- */
+
+/* Chips that differ by 4 %: at one cap of 500 W an 8-GPU job runs at its hungriest chip's pace. */
+static void test_lock_step_waste(void **state)
+{
+	struct set_up s;
+	double lost = 0, drawn = 0;
+	const int n = 400;
+	(void)state;
+	for (int i = 0; i < n; i++) {
+		double w, tps;
+		set_up(&s, 1);
+		s.spec.seed = 100 + (uint64_t)i;
+		s.spec.board.chip_sd = 0.04;
+		build(&s);
+		ww_plant_try(s.plant, 0, 500, &w, &tps);
+		drawn += w / n;
+		lost += (1 - tps / (8 * solved_tps(&s.spec.board, &s.jobs[0].physics, 1, 500))) / n;
+		finish(&s);
+	}
+	assert_near(lost, 0.024, 0.002);
+	assert_near(drawn, 479, 2);
+}
+
+/* Watts moved from those that wait to the one they wait for are won: the job runs faster. */
+static void test_lock_step_moves_watts(void **state)
+{
+	struct set_up s;
+	uint32_t slowest = 0, fastest = 0;
+	(void)state;
+	set_up(&s, 1);
+	s.spec.board.chip_sd = 0.04;
+	build(&s);
+	write_all(&s, 8, 500, 0);
+	live(&s, 4);
+	double before = ww_plant_job_tps(s.plant, 0);
+	for (uint32_t g = 1; g < 8; g++) {
+		slowest = ww_plant_gpu_w(s.plant, g) > ww_plant_gpu_w(s.plant, slowest) ? g : slowest;
+		fastest = ww_plant_gpu_w(s.plant, g) < ww_plant_gpu_w(s.plant, fastest) ? g : fastest;
+	}
+	assert_near(ww_plant_gpu_w(s.plant, slowest), 500, 1e-9);
+	double spare = 500 - ww_plant_gpu_w(s.plant, fastest);
+	assert_true(spare > 5);
+	assert_true(ww_plant_write(s.plant, fastest, 500 - 0.9 * spare, ww_plant_time_us(s.plant)));
+	live(&s, 4);
+	assert_near_rel(ww_plant_job_tps(s.plant, 0), before, 1e-9);
+	assert_true(ww_plant_write(s.plant, slowest, 500 + spare, ww_plant_time_us(s.plant)));
+	live(&s, 4);
+	assert_true(ww_plant_job_tps(s.plant, 0) > before * 1.001);
+	finish(&s);
+}
+
+/* Boards regulate on what they see: the sensor shows the cap, the truth is cap / (1 + gain). */
+static void test_gain(void **state)
+{
+	struct set_up s;
+	double differ = 0;
+	(void)state;
+	set_up(&s, 1);
+	s.spec.board.gain_sd = 0.02;
+	s.jobs[0].n_gpus = 1;
+	build(&s);
+	write_all(&s, 8, 450, 0);
+	live(&s, 4);
+	for (uint32_t g = 0; g < 8; g++)
+		differ = fmax(differ, fabs(ww_plant_sensor_w(s.plant, g) / ww_plant_gpu_w(s.plant, g) - 1));
+	assert_near(ww_plant_sensor_w(s.plant, 0), 450, 1e-9);
+	assert_true(fabs(ww_plant_gpu_w(s.plant, 0) - 450) > 0.1);
+	assert_true(differ > 0.005 && differ < 0.06);
+	finish(&s);
+}
+
+static void test_sensor_noise(void **state)
+{
+	struct set_up s;
+	double sum = 0, squares = 0;
+	const int n = 4000;
+	(void)state;
+	for (int duty = 0; duty < 2; duty++) {
+		set_up(&s, 1);
+		s.spec.board.sensor_noise_frac = 0.003;
+		s.spec.board.duty_sampler = duty;
+		s.jobs[0].jitter_frac = 0.01;
+		build(&s);
+		write_all(&s, 8, 450, 0);
+		live(&s, 4);
+		sum = squares = 0;
+		for (int i = 0; i < n; i++) {
+			live(&s, 1);
+			double e = ww_plant_sensor_w(s.plant, (uint32_t)i % 8) / 450 - 1;
+			assert_near(ww_plant_gpu_w(s.plant, (uint32_t)i % 8), 450, 1e-9);
+			sum += e / n;
+			squares += e * e / n;
+		}
+		assert_near(sum, 0, duty ? 0.001 : 0.0002);
+		assert_near_rel(sqrt(squares), duty ? hypot(0.003, 0.01 * sqrt(3)) : 0.003, 0.05);
+		assert_near(ww_plant_sensor_w(s.plant, 1), ww_plant_sensor_w(s.plant, 1), 0);
+		finish(&s);
+	}
+}
+
+/* Without a binding cap power moves from second to second, alike for a job's GPUs, and never above the cap. */
+static void test_jitter(void **state)
+{
+	struct set_up s;
+	struct spread w = {1e9, 0, 0};
+	(void)state;
+	set_up(&s, 1);
+	s.jobs[0].physics = ww_sim_middle_of(WW_SIM_MOE_LORA);
+	s.jobs[0].jitter_frac = 0.03;
+	build(&s);
+	write_all(&s, 8, 560, 0);
+	live(&s, 2);
+	for (int i = 0; i < 400; i++) {
+		live(&s, 1);
+		see(&w, ww_plant_gpu_w(s.plant, 0));
+		assert_near(ww_plant_gpu_w(s.plant, 7), ww_plant_gpu_w(s.plant, 0), 1e-9);
+	}
+	assert_near(w.most, 560, 1e-9);
+	assert_true(w.least < 551.46 * 0.95);
+	assert_true(w.sum / 400 < 551.46 && w.sum / 400 > 540);
+	finish(&s);
+}
+
+/* ---- Time ------------------------------------------------------------------------------------------------------------------ */
+
+/* A cap written in mid-second: nothing for the dead time, then first order; the second's mean in closed form. */
+static void test_settling(void **state)
+{
+	struct set_up s;
+	double at = 0.4, dead = 0.2, tau = 0.1, left = 1 - at - dead;
+	(void)state;
+	set_up(&s, 1);
+	s.spec.board.dead_us = dead * 1e6;
+	s.spec.board.settle_us = tau * 1e6;
+	build(&s);
+	double before = tps_at(&s, 700), after = tps_at(&s, 400), share = left - tau * (1 - exp(-left / tau));
+	write_all(&s, 8, 400, 400000);
+	assert_near(ww_plant_enforced_w(s.plant, 0), 400, 0);
+	live(&s, 1);
+	assert_near(ww_plant_gpu_w(s.plant, 0), 700 - 300 * share, 1e-6);
+	assert_near_rel(ww_plant_job_tps(s.plant, 0), before + (after - before) * share, 1e-9);
+	double gap = 300 * exp(-left / tau);
+	live(&s, 1);
+	assert_near(ww_plant_gpu_w(s.plant, 0), 400 + gap * tau * (1 - exp(-1 / tau)), 1e-6);
+	live(&s, 1);
+	assert_near(ww_plant_gpu_w(s.plant, 0), 400, 1e-3);
+	live(&s, 1);
+	assert_near(ww_plant_gpu_w(s.plant, 0), 400, 0);
+	finish(&s);
+}
+
+/* At the end of a second: it counts from the next one on. Two writes within the dead time both count, in their order. */
+static void test_writes_in_a_row(void **state)
+{
+	struct set_up s;
+	(void)state;
+	set_up(&s, 1);
+	s.spec.board.dead_us = 100000;
+	s.spec.board.settle_us = 0;
+	build(&s);
+	write_all(&s, 8, 400, 1000000);
+	live(&s, 1);
+	assert_near(ww_plant_gpu_w(s.plant, 0), 700, 0);
+	write_all(&s, 8, 300, 1050000);
+	live(&s, 1);
+	assert_near(ww_plant_gpu_w(s.plant, 0), 0.1 * 700 + 0.05 * 400 + 0.85 * 300, 1e-9);
+	write_all(&s, 8, 1e6, 2500000);
+	live(&s, 1);
+	assert_near(ww_plant_enforced_w(s.plant, 0), 700, 0);
+	assert_near(ww_plant_gpu_w(s.plant, 0), 0.6 * 300 + 0.4 * 700, 1e-9);
+	assert_false(ww_plant_write(s.plant, 0, NAN, 3000000));
+	assert_false(ww_plant_write(s.plant, 8, 300, 3000000));
+	finish(&s);
+}
+
+/* Random caps at random times: above the highest cap of the last seconds no GPU ever draws. */
+static void test_caps_hold(void **state)
+{
+	struct set_up s;
+	struct ww_rng rng;
+	double cap[8], older[8], highest[8];
+	(void)state;
+	set_up(&s, 1);
+	s.spec.board.chip_sd = 0.04;
+	s.spec.board.gain_sd = 0.02;
+	s.jobs[0].physics = ww_sim_middle_of(WW_SIM_MOE_LORA);
+	s.jobs[0].jitter_frac = 0.05;
+	build(&s);
+	ww_rng_seed(&rng, 9);
+	for (uint32_t g = 0; g < 8; g++)
+		cap[g] = older[g] = 700;
+	for (int64_t t = 0; t < 2000; t++) {
+		for (uint32_t g = 0; g < 8; g++) {
+			highest[g] = fmax(cap[g], older[g]);
+			older[g] = cap[g];
+			if (ww_rng_below(&rng, 4) > 0)
+				continue;
+			cap[g] = 200 + 500 * ww_rng_uniform(&rng);
+			highest[g] = fmax(highest[g], cap[g]);
+			assert_true(ww_plant_write(s.plant, g, cap[g],
+			                           (int64_t)(1e6 * ((double)t + ww_rng_uniform(&rng)))));
+		}
+		live(&s, 1);
+		for (uint32_t g = 0; g < 8; g++)
+			assert_true(ww_plant_sensor_w(s.plant, g) <= highest[g] + 0.05);
+	}
+	finish(&s);
+}
+
+/* Host and cooling follow with their lags: first-order answers to a step, in closed form. */
+static void test_lags(void **state)
+{
+	struct set_up s;
+	(void)state;
+	set_up(&s, 2);
+	s.spec.board.dead_us = s.spec.board.settle_us = 0;
+	for (int n = 0; n < 2; n++) {
+		s.nodes[n].host_w = 1500;
+		s.nodes[n].follow = 0.1;
+		s.nodes[n].lag_s = 20;
+	}
+	s.loads[1].frac = 0.5;
+	s.row.other_w = 800;
+	s.row.cooling = 0.25;
+	s.row.cooling_lag_s = 60;
+	build(&s);
+	double busy = 8 * 700, idle = 8 * s.spec.board.idle_w, it = busy * 1.1 + 1500 + 0.5 * (idle * 1.1 + 1500);
+	assert_near(ww_plant_row_w(s.plant, 0, 0), busy + 0.5 * idle, 1e-6);
+	assert_near(ww_plant_row_w(s.plant, 0, 1), it, 1e-6);
+	assert_near(ww_plant_row_w(s.plant, 0, 2), 1.25 * it + 800, 1e-6);
+	live(&s, 3);
+	assert_near(ww_plant_row_w(s.plant, 0, 2), 1.25 * it + 800, 1e-6);
+	write_all(&s, 8, 400, 3000000);
+	for (int t = 0; t < 100; t++) {
+		live(&s, 1);
+		double host = 8 * 300 * 0.1 * 20 * (exp(-t / 20.0) - exp(-(t + 1) / 20.0)),
+		       now = it - 8 * 300 * 1.1 + host;
+		assert_near(ww_plant_row_w(s.plant, 0, 0), busy - 2400 + 0.5 * idle, 1e-6);
+		assert_near(ww_plant_row_w(s.plant, 0, 1), now, 1e-6);
+		assert_near(ww_plant_meter_w(s.plant, 0), ww_plant_row_w(s.plant, 0, 2), 0);
+		/* Cooling follows a load that itself falls: between the two of them frozen. */
+		double cooling = ww_plant_row_w(s.plant, 0, 2) - now - 800;
+		assert_true(cooling <= 0.25 * it && cooling >= 0.25 * now);
+		assert_true(cooling >= 0.25 * (it - 2640 * (1 - exp(-(t + 1) / 60.0))) - 1e-6);
+	}
+	live(&s, 1000);
+	assert_near(ww_plant_row_w(s.plant, 0, 2), 1.25 * (it - 2640) + 800, 0.01);
+	finish(&s);
+}
+
+static void test_meter_noise(void **state)
+{
+	struct set_up s;
+	double squares = 0;
+	(void)state;
+	set_up(&s, 1);
+	s.row.meter_noise_frac = 0.01;
+	build(&s);
+	for (int i = 0; i < 4000; i++) {
+		live(&s, 1);
+		double e = ww_plant_meter_w(s.plant, 0) / 5600 - 1;
+		squares += e * e / 4000;
+		assert_near(ww_plant_row_w(s.plant, 0, 2), 5600, 1e-6);
+	}
+	assert_near_rel(sqrt(squares), 0.01, 0.05);
+	finish(&s);
+}
+
+/* ---- Determinism and truth ------------------------------------------------------------------------------------------------ */
+
+/* A hash over everything that can be read, through seconds with writes, jitter and a power loss. */
+static uint64_t trace(uint64_t seed)
+{
+	struct set_up s;
+	uint64_t hash = 0;
+	set_up(&s, 4);
+	s.spec.seed = seed;
+	s.spec.board = ww_sim_h200;
+	s.row.meter_noise_frac = 0.002;
+	s.jobs[0].jitter_frac = 0.02;
+	s.jobs[0].n_gpus = 32;
+	build(&s);
+	for (int64_t t = 0; t < 60; t++) {
+		if (t % 7 == 0)
+			for (uint32_t g = 0; g < 32; g++)
+				ww_plant_write(s.plant, g, 300 + (double)((g * 37 + (uint32_t)t * 11) % 400),
+				               t * 1000000 + 1000 * g);
+		if (t == 20)
+			ww_plant_power_off(s.plant, 2);
+		if (t == 40)
+			ww_plant_power_on(s.plant, 2, 40300000);
+		live(&s, 1);
+		for (uint32_t g = 0; g < 32; g++) {
+			double v[] = {ww_plant_gpu_w(s.plant, g), ww_plant_sensor_w(s.plant, g)};
+			for (int i = 0; i < 2; i++) {
+				uint64_t bits;
+				v[i] = isnan(v[i]) ? 0 : v[i];
+				memcpy(&bits, &v[i], sizeof bits);
+				hash = hash * 0x100000001B3u + bits;
+			}
+		}
+		double row = ww_plant_meter_w(s.plant, 0) + ww_plant_job_tps(s.plant, 0);
+		hash = hash * 0x100000001B3u + (uint64_t)(row * 1e6);
+	}
+	finish(&s);
+	return hash;
+}
+
+static void test_deterministic(void **state)
+{
+	(void)state;
+	assert_true(trace(1) == trace(1));
+	assert_true(trace(1) != trace(2));
+}
+
+/* The true curve against the plant itself, lived: loss at caps between the lowest that costs nothing and the least. */
+static void test_curve(void **state)
+{
+	struct set_up s;
+	struct ww_error err = {0};
+	struct ww_curve curve;
+	(void)state;
+	for (int f = 0; f < WW_N_SIM_FAMILIES; f++) {
+		set_up(&s, 1);
+		s.spec.board.chip_sd = 0.04;
+		s.spec.board.gain_sd = 0.02;
+		s.jobs[0].physics = ww_sim_middle_of((enum ww_sim_family)f);
+		build(&s);
+		assert_int_equal(ww_plant_curve(s.plant, 0, &curve, &err), WW_OK);
+		double full = tps_at(&s, 700);
+		assert_near_rel(curve.t0_tps, full, 1e-9);
+		assert_near_rel(tps_at(&s, curve.p0_w), full, 1e-9);
+		if (curve.p0_w < 699)
+			assert_true(tps_at(&s, 0.999 * curve.p0_w) < full);
+		assert_near(curve.max_cut_frac, 1 - 200 / curve.p0_w, 1e-9);
+		assert_near(curve.var_a + curve.var_b + curve.cov_ab, 0, 0);
+		for (double cap = 200; cap < curve.p0_w; cap += 7)
+			assert_near(ww_curve_loss(&curve, 1 - cap / curve.p0_w), 1 - tps_at(&s, cap) / full, 0.001);
+		finish(&s);
+	}
+}
+
+/* A job that no cap limits has no curve. */
+static void test_no_curve(void **state)
+{
+	struct set_up s;
+	struct ww_error err = {0};
+	struct ww_curve curve;
+	(void)state;
+	set_up(&s, 1);
+	s.jobs[0].physics = (struct ww_sim_physics){.phi = 0.2, .h = 0.1, .sm = 0.1, .x1_tps = 100};
+	build(&s);
+	assert_int_equal(ww_plant_curve(s.plant, 0, &curve, &err), WW_ERR_NO_DATA);
+	finish(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_middles),
+		cmocka_unit_test(test_draws_of_families),
+		cmocka_unit_test(test_ranges_of_families),
+		cmocka_unit_test(test_cap_not_held),
+		cmocka_unit_test(test_lock_step_waste),
+		cmocka_unit_test(test_lock_step_moves_watts),
+		cmocka_unit_test(test_gain),
+		cmocka_unit_test(test_sensor_noise),
+		cmocka_unit_test(test_jitter),
+		cmocka_unit_test(test_settling),
+		cmocka_unit_test(test_writes_in_a_row),
+		cmocka_unit_test(test_caps_hold),
+		cmocka_unit_test(test_lags),
+		cmocka_unit_test(test_meter_noise),
+		cmocka_unit_test(test_deterministic),
+		cmocka_unit_test(test_curve),
+		cmocka_unit_test(test_no_curve),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
