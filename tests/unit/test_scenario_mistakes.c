@@ -198,7 +198,7 @@ static void rows(void **state)
 		{ROW("on: [a, b, c, d, e]"), INVALID, "5: row 'r': on: has more than 4 rows; put rows in between"},
 		{ROW("on: r"), INVALID,
 	         "5: row 'r': on: feeds itself, directly or through others; power comes from above: name another row"},
-		{HEAD "rows:\n- {name: site, on: a}\n- {name: a, on: [{row: b, share: 60%}, {row: c, share: 40%}]}\n"
+		{HEAD "rows:\n- {name: site, on: a}\n- {name: a, on: [{row: c, share: 60%}, {row: b, share: 40%}]}\n"
 	              "- {name: b, on: d}\n- {name: c}\n- {name: d, on: a}\n" NODES JOBS,
 	         INVALID,
 	         "6: row 'b': on: feeds itself, directly or through others; power comes from above: name another row"},
@@ -449,12 +449,39 @@ static void faults(void **state)
 	CHECK_ALL(mistakes);
 }
 
+/* Bounds of lists, which keep the work on a hostile file small. */
+static void long_lists(void **state)
+{
+	static char text[300000];
+	size_t used = (size_t)snprintf(text, sizeof text, LEAST "faults:\n");
+	struct mistake m = {text, INVALID, "7: faults: more than 4096 faults; leave some out"};
+	(void)state;
+	for (int i = 0; i < 4097; i++)
+		used += (size_t)snprintf(text + used, sizeof text - used, "- {at: %d s, what: fire}\n", i);
+	assert_true(check_mistake(&m));
+	used = (size_t)snprintf(text, sizeof text, HEAD NODES JOBS "rows:\n");
+	for (int i = 0; i < 4097; i++)
+		used += (size_t)snprintf(text + used, sizeof text - used, "- {name: r%d, on: r%d}\n", i,
+		                         (i + 1) % 4097);
+	m.line = "6: rows: more than 4096 rows; leave out the lowest";
+	assert_true(check_mistake(&m));
+
+	/* One less is a chain whose ends meet. */
+	*strstr(text, "- {name: r4096") = '\0';
+	*strstr(text, "r4096}\n") = '\0';
+	strcat(text, "r0}\n");
+	m.line = "6: row 'r0': on: feeds itself, directly or through others; power comes from above: name another row";
+	assert_true(check_mistake(&m));
+	assert_true(used < sizeof text - 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole_files), cmocka_unit_test(own_keys), cmocka_unit_test(gpus_wires_and_curves),
 		cmocka_unit_test(rows),        cmocka_unit_test(nodes),    cmocka_unit_test(jobs),
 		cmocka_unit_test(places),      cmocka_unit_test(events),   cmocka_unit_test(faults),
+		cmocka_unit_test(long_lists),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
