@@ -21,6 +21,7 @@ void ww_world_fail(ww_world *w, ww_status status, const struct ww_error *err)
 	if (w->status)
 		return;
 	w->status = status;
+	w->driver.n = 0; /* nothing more happens */
 	if (err)
 		w->err = *err;
 	else
@@ -286,11 +287,12 @@ static ww_status write_scripts(ww_world *w, struct ww_error *err)
 		if (w->spec.faults[i].kind != WW_FAULT_FOREIGN)
 			add_item(&w->faults, w->spec.faults[i].until_us, ITEM_END, i);
 	}
-	for (size_t i = 0; i < plant->n_jobs; i++) {
-		add_item(&w->tells, plant->jobs[i].start_us, ITEM_JOB, i);
+	/* At the same time ends come first: a GPU carries one job. */
+	for (size_t i = 0; i < plant->n_jobs; i++)
 		if (plant->jobs[i].end_us != WW_NEVER_US)
 			add_item(&w->tells, plant->jobs[i].end_us, ITEM_JOB_END, i);
-	}
+	for (size_t i = 0; i < plant->n_jobs; i++)
+		add_item(&w->tells, plant->jobs[i].start_us, ITEM_JOB, i);
 	for (size_t i = 0; i < w->spec.n_announcements; i++)
 		add_item(&w->tells, w->spec.announcements[i].at_us, ITEM_EVENT, i);
 	qsort(w->faults.items, w->faults.n, sizeof *w->faults.items, order_items);

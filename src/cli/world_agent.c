@@ -33,11 +33,11 @@ static void read_gpu(ww_world *w, uint32_t node, uint32_t gpu)
 {
 	uint32_t all = w->agents[node].first_gpu + gpu;
 	int64_t lived_us = ww_plant_time_us(w->plant);
+	double draw_w = lived_us > 0 ? ww_plant_sensor_w(w->plant, all) : NAN;
 	struct ww_node_in *in = new_input(w, WW_NODE_IN_READING);
 	in->u.reading.gpu = gpu;
 	in->u.reading.enforced_w = known(ww_plant_enforced_w(w->plant, all), 0);
-	in->u.reading.draw_w = lived_us > 0 ? known(ww_plant_sensor_w(w->plant, all), ww_world_now(w) - lived_us)
-	                                    : unknown(WW_READING_STALE);
+	in->u.reading.draw_w = isnan(draw_w) ? unknown(WW_READING_STALE) : known(draw_w, ww_world_now(w) - lived_us);
 	ww_world_note_read(w, all);
 }
 
@@ -264,8 +264,6 @@ void ww_world_agents_run(void *world, struct ww_now now)
 		if (w->status)
 			return;
 		if (now.mono_us >= a->period_us) {
-			for (uint32_t g = 0; g < a->n_gpus; g++)
-				read_gpu(w, i, g);
 			read_jobs(w, i);
 			a->period_us = now.mono_us + w->spec.period_us;
 		}

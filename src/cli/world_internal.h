@@ -50,17 +50,11 @@ struct ww_world_spec {
 	size_t n_faults;
 	struct ww_wire_faults wire;
 	enum ww_division division;
-	struct ww_buf *journal; /* gets the records below; NULL = none. Emptied by whoever reads it */
+	struct ww_buf *journal; /* gets the frames (files/files.h) of the controllers in charge, each from the state it
+	                           began with; NULL = none. Emptied by whoever writes them to a file */
 	void (*trace)(void *ctx, const char *line); /* what happened when, in words; NULL = nobody reads it */
 	void *trace_ctx;
 };
-
-/*
- * The journal is of the controller in charge. Each record: u8 kind, u32 bytes, and these: STATE what a new one in charge was
- * loaded with (ww_control_save), INPUT as ww_input_encode, STEP i64 mono_us, i64 wall_us, ww_decision_encode. Whoever loads
- * the state and repeats inputs and steps gets the same decisions.
- */
-enum ww_world_record { WW_RECORD_STATE = 1, WW_RECORD_INPUT, WW_RECORD_STEP };
 
 /* What a second was like, for tables, traces and live lines. */
 struct ww_world_second {

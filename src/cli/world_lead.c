@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The controllers of a world: one in charge, zombies beside it, and the store that refuses a lower epoch. */
 #include "cli/world_parts_internal.h"
+#include "files/files.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,54 +20,41 @@ static bool in_charge(const ww_world *w, const struct world_control *c)
 
 /* ---- Journal ---------------------------------------------------------------------------------------------------------- */
 
-/* Begins a record; returns where its length is to be written once its bytes are there. */
-static size_t begin_record(struct ww_buf *journal, enum ww_world_record kind)
+static void end_frame(ww_world *w, size_t begin)
 {
-	ww_buf_u8(journal, (uint8_t)kind);
-	ww_buf_u32(journal, 0);
-	return journal->n;
-}
-
-static void end_record(ww_world *w, size_t begin)
-{
-	struct ww_buf *journal = w->spec.journal;
-	if (journal->failed) {
+	ww_frame_end(w->spec.journal, begin);
+	if (w->spec.journal->failed)
 		ww_world_fail(w, WW_ERR_NOMEM, NULL);
-		return;
-	}
-	size_t n = journal->n - begin;
-	for (int i = 0; i < 4; i++)
-		journal->bytes[begin - 4 + i] = (uint8_t)(n >> 8 * i);
 }
 
-static void record_state(ww_world *w, const struct ww_buf *state)
+static void record_state(ww_world *w, const struct world_control *c)
 {
 	if (!w->spec.journal)
 		return;
-	size_t begin = begin_record(w->spec.journal, WW_RECORD_STATE);
-	ww_buf_bytes(w->spec.journal, state->bytes, state->n);
-	end_record(w, begin);
+	size_t begin = ww_frame_begin(w->spec.journal, WW_FRAME_STATE);
+	if (ww_control_save(c->brain, w->spec.journal))
+		ww_world_fail(w, WW_ERR_NOMEM, NULL);
+	end_frame(w, begin);
 }
 
 static void record_input(ww_world *w, const struct ww_input *input)
 {
 	if (!w->spec.journal)
 		return;
-	size_t begin = begin_record(w->spec.journal, WW_RECORD_INPUT);
+	size_t begin = ww_frame_begin(w->spec.journal, WW_FRAME_INPUT);
 	if (ww_input_encode(input, w->spec.journal))
 		ww_world_fail(w, WW_ERR_NOMEM, NULL);
-	end_record(w, begin);
+	end_frame(w, begin);
 }
 
 static void record_step(ww_world *w, const struct ww_decision *decision, struct ww_now now)
 {
 	if (!w->spec.journal)
 		return;
-	size_t begin = begin_record(w->spec.journal, WW_RECORD_STEP);
-	ww_buf_i64(w->spec.journal, now.mono_us);
-	ww_buf_i64(w->spec.journal, now.wall_us);
+	ww_frame_step(w->spec.journal, now);
+	size_t begin = ww_frame_begin(w->spec.journal, WW_FRAME_DECISION);
 	ww_decision_encode(decision, w->spec.journal);
-	end_record(w, begin);
+	end_frame(w, begin);
 }
 
 /* ---- Inputs ----------------------------------------------------------------------------------------------------------- */
@@ -249,7 +237,6 @@ static void load(ww_world *w, struct world_control *c)
 	ww_status status = ww_control_load(c->brain, &w->store, &err);
 	if (status)
 		ww_world_fail(w, status, &err);
-	record_state(w, &w->store);
 }
 
 static void first_inputs(ww_world *w, struct world_control *c)
@@ -281,7 +268,8 @@ void ww_world_take_over(ww_world *w)
 		ww_world_trace(w, "controller %llu takes charge", (unsigned long long)c->epoch);
 	if (w->store.n > 0)
 		load(w, c);
-	else
+	record_state(w, c);
+	if (w->store.n == 0)
 		first_inputs(w, c);
 	struct ww_leader leader = {.epoch = c->epoch, .leads = true};
 	if (!w->status)
