@@ -281,9 +281,8 @@ static void live_job(ww_plant *p, uint32_t j, int64_t from, int64_t to)
 }
 
 /* A whole second without a change: only the first one after a change, and jitter, are new. */
-static void live_quiet(ww_plant *p, struct sim_job *job)
+static void live_quiet(ww_plant *p, struct sim_job *job, bool jitters)
 {
-	bool jitters = job->state == WW_SIM_RUNNING && !job->binds && job->jitter_frac > 0;
 	if (!job->fresh && !jitters)
 		return;
 	if (job->fresh) {
@@ -309,12 +308,13 @@ void ww_plant_second(ww_plant *p)
 	for (uint32_t i = 0; i < p->n_jobs; i++) {
 		uint32_t j = p->order[i];
 		struct sim_job *job = &p->jobs[j];
-		if (job->jitter_frac > 0)
+		bool jitters = job->jitter_frac > 0 && (job->busy || !job->binds);
+		if (jitters)
 			job->jitter = 1 + job->jitter_frac * sim_noise(p->second_seed, PLACE_JITTER + j);
 		if (job->busy)
 			live_job(p, j, p->now_us, to);
 		else
-			live_quiet(p, job);
+			live_quiet(p, job, jitters);
 	}
 	sim_sum(p, false);
 	p->now_us = to;

@@ -86,21 +86,21 @@ ww_status sim_check_spec(const struct ww_plant_spec *spec, struct ww_error *err)
 #define SIM_NO_JOB UINT32_MAX
 
 struct sim_job {
-	int64_t next_us;             /* next change of state */
-	int64_t write_us;            /* next cap that starts to count */
-	int64_t settled_us;          /* from here on nothing is left of the last change */
-	uint32_t first, n;           /* its GPUs in job_gpus */
-	uint32_t slowest;            /* the one that holds the pace */
-	double place, slowest_cap_w; /* where, and by which limit; NAN: not known yet */
+	int64_t next_us;    /* next change of state */
+	int64_t write_us;   /* next cap that starts to count */
+	int64_t settled_us; /* from here on nothing is left of the last change */
+	uint32_t first, n;  /* its GPUs in job_gpus */
+	uint32_t slowest;   /* the one that holds the pace */
 	enum ww_sim_state state;
-	bool binds;                 /* a cap holds the job below the full clock */
-	bool lagging;               /* the GPUs' lags are not all 0 */
-	bool changed;               /* a cap was changed otherwise than by a write */
-	bool busy;                  /* this second is lived in pieces */
-	bool fresh;                 /* the last one was */
-	double jitter_frac, jitter; /* and its factor in this second */
-	double tps, lag_tps;        /* steady state, and what the last change left of the one before */
-	double mean_tps;            /* of the last second */
+	double jitter_frac, jitter;  /* and its factor in this second */
+	bool binds;                  /* a cap holds the job below the full clock */
+	bool lagging;                /* the GPUs' lags are not all 0 */
+	bool changed;                /* a cap was changed otherwise than by a write */
+	bool busy;                   /* this second is lived in pieces */
+	bool fresh;                  /* the last one was */
+	double place, slowest_cap_w; /* of the one that holds the pace; NAN: not known yet */
+	double tps, lag_tps;         /* steady state, and what the last change left of the one before */
+	double mean_tps;             /* of the last second */
 	struct sim_table table;
 	int64_t start_us, end_us;
 	struct ww_sim_pause checkpoint, evaluation;

@@ -500,6 +500,53 @@ static void test_no_curve(void **state)
 	finish(&s);
 }
 
+/* ---- The published aggregates ------------------------------------------------------------------------------------------- */
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+/* Median PFI of a family's jobs, each swept at five caps from 700 W down to one of the floors, without noise. */
+static double median_pfi(enum ww_sim_family family, const double *floors)
+{
+	enum { N = 400 };
+	static double pfi[N];
+	struct ww_rng rng;
+	ww_rng_seed(&rng, 77);
+	for (int i = 0; i < N; i++) {
+		struct ww_pfi_options options = WW_PFI_OPTIONS_INIT;
+		struct ww_point points[5];
+		struct ww_error err = {0};
+		struct ww_pfi out;
+		struct set_up s;
+		options.draws = 0;
+		set_up(&s, 1);
+		s.jobs[0].physics = ww_sim_draw_family(family, &rng);
+		build(&s);
+		for (int k = 0; k < 5; k++) {
+			double cap = 700 - (700 - floors[i % 4]) * k / 4;
+			points[k] = (struct ww_point){cap, 0, 0, NAN, NAN, -1};
+			ww_plant_try(s.plant, 0, cap, &points[k].power_w, &points[k].throughput);
+		}
+		assert_int_equal(ww_pfi_estimate(points, 5, &options, &out, &err), WW_OK);
+		pfi[i] = out.pfi_ls;
+		finish(&s);
+	}
+	qsort(pfi, N, sizeof *pfi, by_value);
+	return (pfi[N / 2] + pfi[N / 2 - 1]) / 2;
+}
+
+/* 1.27 for dense pretraining and 2.10 for mixture-of-experts LoRA were published. */
+static void test_published_medians(void **state)
+{
+	static const double dense[] = {200, 200, 250, 300}, lora[] = {250, 250, 300, 300};
+	(void)state;
+	assert_near(median_pfi(WW_SIM_DENSE_PRETRAIN, dense), 1.27, 0.04);
+	assert_near(median_pfi(WW_SIM_MOE_LORA, lora), 2.16, 0.15);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -520,6 +567,7 @@ int main(void)
 		cmocka_unit_test(test_deterministic),
 		cmocka_unit_test(test_curve),
 		cmocka_unit_test(test_no_curve),
+		cmocka_unit_test(test_published_medians),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
