@@ -182,6 +182,12 @@ static bool is_kind(const char *word)
 	return false;
 }
 
+static ww_status is_a_sweep(const struct ww_yaml *yaml, const char *kind, size_t number)
+{
+	return ww_yaml_fail(yaml, WW_ERR_INVALID, number, "looks like a sweep, not a %s file; %s", kind,
+	                    strcmp(kind, "cluster") == 0 ? WW_SWAP : "name another file");
+}
+
 /* A comment "# wattweir KIND VERSION" must name this kind and version; other comments are free. */
 static ww_status check_mark(const struct ww_yaml *yaml, const char *comment, const char *kind, size_t number)
 {
@@ -189,7 +195,7 @@ static ww_status check_mark(const struct ww_yaml *yaml, const char *comment, con
 	if (sscanf(comment, "# wattweir %15[a-z] %15[0-9.]", word, version) != 2 || !is_kind(word))
 		return WW_OK;
 	if (strcmp(word, kind) != 0 && strcmp(word, "sweep") == 0)
-		return ww_yaml_fail(yaml, WW_ERR_INVALID, number, "looks like a sweep, not a %s file; " WW_SWAP, kind);
+		return is_a_sweep(yaml, kind, number);
 	if (strcmp(word, kind) != 0)
 		return ww_yaml_fail(yaml, WW_ERR_INVALID, number,
 		                    "the file calls itself a wattweir %s, not a %s; name another file", word, kind);
@@ -230,8 +236,7 @@ static ww_status check_table(const struct ww_yaml *yaml, const struct bytes *byt
 			continue;
 		size_t length = (size_t)(end - line);
 		if (memchr(line, ',', length) && !memchr(line, ':', length) && !strchr("{[- ", *line))
-			return ww_yaml_fail(yaml, WW_ERR_INVALID, number, "looks like a sweep, not a %s file; " WW_SWAP,
-			                    kind);
+			return is_a_sweep(yaml, kind, number);
 		return WW_OK;
 	}
 	return WW_OK;
