@@ -69,3 +69,44 @@ bool same_jobs(const ww_alloc *a, const struct ww_alloc_problem *p)
 	}
 	return same;
 }
+
+static int by_id(const void *a, const void *b)
+{
+	const struct place *p = a, *q = b;
+	return (p->id > q->id) - (p->id < q->id);
+}
+
+static bool order_still_holds(const ww_alloc *a, const struct ww_alloc_problem *p)
+{
+	bool holds = a->n == p->n_jobs && a->places;
+	for (size_t i = 1; i < p->n_jobs && holds; i++)
+		holds = p->jobs[a->places[i - 1].index].id < p->jobs[a->places[i].index].id;
+	return holds;
+}
+
+bool ascending(const struct ww_alloc_problem *p)
+{
+	for (size_t i = 1; i < p->n_jobs; i++)
+		if (p->jobs[i - 1].id >= p->jobs[i].id)
+			return false;
+	return true;
+}
+
+ww_status order_jobs(const ww_alloc *a, const struct ww_alloc_problem *p, struct place **out, struct ww_error *err)
+{
+	*out = NULL;
+	if (ascending(p) || order_still_holds(a, p))
+		return WW_OK;
+	struct place *places = calloc(p->n_jobs + 1, sizeof *places);
+	if (!places)
+		return ww_fail(err, WW_ERR_NOMEM, "out of memory for %zu jobs", p->n_jobs);
+	for (uint32_t i = 0; i < p->n_jobs; i++)
+		places[i] = (struct place){p->jobs[i].id, i};
+	qsort(places, p->n_jobs, sizeof *places, by_id);
+	*out = places;
+	for (size_t i = 1; i < p->n_jobs; i++)
+		if (places[i].id == places[i - 1].id)
+			return ww_fail(err, WW_ERR_INVALID, "job %llu is there twice",
+			               (unsigned long long)places[i].id);
+	return WW_OK;
+}

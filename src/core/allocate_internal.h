@@ -134,6 +134,12 @@ void fetch_ahead(const ww_alloc *a, const struct ww_alloc_problem *p, size_t i);
 /* The caller's order of shares must not matter to the last bit. */
 void sort_loads(struct load *loads, size_t n);
 
+/* The caller's jobs stand in ascending order of their ids. */
+bool ascending(const struct ww_alloc_problem *p);
+
+/* The jobs in ascending order of their ids; NULL where the order of the last problem still holds, or the caller's is. */
+ww_status order_jobs(const ww_alloc *a, const struct ww_alloc_problem *p, struct place **out, struct ww_error *err);
+
 /* The jobs, their rows and the objective are those of the last problem. */
 bool same_jobs(const ww_alloc *a, const struct ww_alloc_problem *p);
 
