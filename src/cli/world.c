@@ -234,8 +234,8 @@ static void tell_event(ww_world *w, const struct ww_event *event)
 			(double)(event->start_us - w->spec.wall_start_us) / 1e6,
 			event->end_us == WW_NEVER_US ? 0.0 : (double)(event->end_us - w->spec.wall_start_us) / 1e6,
 			(double)event->ramp_down_us / 1e6, (double)event->ramp_up_us / 1e6);
-	ww_world_note_event(w, event);
-	ww_world_tell(w, &(struct ww_input){.kind = WW_INPUT_EVENT, .u.event = event});
+	if (ww_world_tell(w, &(struct ww_input){.kind = WW_INPUT_EVENT, .u.event = event}))
+		ww_world_note_event(w, event);
 }
 
 static void tells_run(void *world, struct ww_now now)

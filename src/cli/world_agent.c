@@ -315,7 +315,7 @@ static void init_agent(ww_world *w, uint32_t node, struct ww_rng *rng)
 {
 	struct world_agent *a = &w->agents[node];
 	for (uint32_t g = 0; g < a->n_gpus; g++)
-		w->gpus[a->first_gpu + g] = (struct world_gpu){.node = node, .cap_w = NAN};
+		w->gpus[a->first_gpu + g] = (struct world_gpu){.node = node, .charge_w = INFINITY, .cap_w = NAN};
 	a->phase_us = ww_rng_below(rng, PHASE_MOST_US);
 	a->start_us = a->due_us = a->phase_us;
 	a->boot_us = -(int64_t)(1 + ww_rng_below(rng, 1000000)) * WW_SECOND_US;

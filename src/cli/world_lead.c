@@ -59,26 +59,29 @@ static void record_step(ww_world *w, const struct ww_decision *decision, struct 
 
 /* ---- Inputs ----------------------------------------------------------------------------------------------------------- */
 
-/* What comes from the wire may be refused; what the world itself says may not. */
-static void put(ww_world *w, struct world_control *c, struct ww_input *input, bool own)
+static ww_status put(ww_world *w, struct world_control *c, struct ww_input *input)
 {
 	struct ww_error err;
 	input->at = time_of(w, c);
 	input->seq = ++w->input_seq;
 	ww_status status = ww_control_put(c->brain, input, &err);
-	if (status == WW_ERR_NOMEM || (status && own))
-		ww_world_fail(w, status, &err);
-	else if (status && w->spec.trace)
+	if (status && w->spec.trace)
 		ww_world_trace(w, "controller %llu refuses: %s", (unsigned long long)c->epoch, err.text);
-	else if (!status && in_charge(w, c))
+	if (!status && in_charge(w, c))
 		record_input(w, input);
+	bool may_refuse = input->kind == WW_INPUT_EVENT && status == WW_ERR_NO_DATA;
+	if (status && !may_refuse)
+		ww_world_fail(w, status, &err);
+	return status;
 }
 
-void ww_world_tell(ww_world *w, struct ww_input *input)
+bool ww_world_tell(ww_world *w, struct ww_input *input)
 {
 	struct world_control *c = &w->controls[w->charge];
-	put(w, c, input, true);
+	if (put(w, c, input))
+		return false;
 	c->step_now = c->must_store = true;
+	return true;
 }
 
 void ww_world_hear(ww_world *w, struct ww_input *input)
@@ -86,7 +89,7 @@ void ww_world_hear(ww_world *w, struct ww_input *input)
 	for (int i = 0; i < WORLD_CONTROLLERS; i++) {
 		if (!w->controls[i].brain)
 			continue;
-		put(w, &w->controls[i], input, input->kind == WW_INPUT_METER);
+		put(w, &w->controls[i], input);
 		w->controls[i].step_now |= input->kind == WW_INPUT_HELLO;
 	}
 }
@@ -110,7 +113,7 @@ static bool store(ww_world *w, struct world_control *c, uint64_t seq)
 	w->scratch = old;
 	w->account.saves++;
 	c->must_store = false;
-	put(w, c, &(struct ww_input){.kind = WW_INPUT_SAVED, .u.saved = seq}, true);
+	put(w, c, &(struct ww_input){.kind = WW_INPUT_SAVED, .u.saved = seq});
 	return true;
 }
 
@@ -241,9 +244,9 @@ static void load(ww_world *w, struct world_control *c)
 
 static void first_inputs(ww_world *w, struct world_control *c)
 {
-	put(w, c, &(struct ww_input){.kind = WW_INPUT_CONFIG, .u.config = w->spec.config}, true);
+	put(w, c, &(struct ww_input){.kind = WW_INPUT_CONFIG, .u.config = w->spec.config});
 	if (!w->status)
-		put(w, c, &(struct ww_input){.kind = WW_INPUT_DIVISION, .u.division = w->spec.division}, true);
+		put(w, c, &(struct ww_input){.kind = WW_INPUT_DIVISION, .u.division = w->spec.division});
 }
 
 void ww_world_take_over(ww_world *w)
@@ -273,7 +276,7 @@ void ww_world_take_over(ww_world *w)
 		first_inputs(w, c);
 	struct ww_leader leader = {.epoch = c->epoch, .leads = true};
 	if (!w->status)
-		put(w, c, &(struct ww_input){.kind = WW_INPUT_LEADER, .u.leader = &leader}, true);
+		put(w, c, &(struct ww_input){.kind = WW_INPUT_LEADER, .u.leader = &leader});
 }
 
 void ww_world_control_crash(ww_world *w)

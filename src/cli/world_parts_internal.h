@@ -156,8 +156,8 @@ void ww_world_control_crash(ww_world *w);
 void ww_world_zombie(ww_world *w, int64_t until_us);
 void ww_world_zombies_end(ww_world *w);
 void ww_world_controls_finish(ww_world *w);
-/* To the controller in charge, which steps at once and stores its state. */
-void ww_world_tell(ww_world *w, struct ww_input *input);
+/* To the controller in charge, which steps at once and stores its state; false: an event that it cannot take. */
+bool ww_world_tell(ww_world *w, struct ww_input *input);
 /* To every living one. */
 void ww_world_hear(ww_world *w, struct ww_input *input);
 int64_t ww_world_controls_due(void *world);
