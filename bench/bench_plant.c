@@ -191,7 +191,7 @@ static void run_case(uint32_t n_gpus, enum order order, int repeats)
 int main(void)
 {
 	const char *text = getenv("WATTWEIR_BENCH_REPEATS");
-	int repeats = text ? atoi(text) : 5;
+	int repeats = text ? (int)strtol(text, NULL, 10) : 5;
 	repeats = repeats < 1 ? 1 : repeats > MOST_REPEATS ? MOST_REPEATS : repeats;
 	run_case(1000, TOGETHER, repeats);
 	run_case(10000, TOGETHER, repeats);
