@@ -86,6 +86,17 @@ static float boot_limit_w(const struct ww_node_config *config)
 	return isnan(config->boot_cap_w) ? config->default_w : config->boot_cap_w;
 }
 
+/* The lease of the last command that it is known to have accepted has ended, if no later one came. */
+static bool may_have_lapsed(const ww_control *c, const struct node *node)
+{
+	return c->now.mono_us - node->alive_us >= c->config.valid_for_us;
+}
+
+static float recorded_limit_w(const struct node *node, const struct gpu *gpu)
+{
+	return isnan(gpu->recorded_w) ? node->config.max_w : gpu->recorded_w;
+}
+
 /* The lower limit was read back, and the draw followed it or is known not to. */
 static bool has_come_down(const ww_control *c, const struct node *node, const struct gpu *gpu)
 {
@@ -100,14 +111,13 @@ static void charge_gpu(const ww_control *c, const struct node *node, struct gpu 
 		w = most_known(w, gpu->draw_w);
 	if (node->config.n_gpus && !gpu->managed)
 		w = most_known(w, node->config.max_w);
-	if (node->last.after == WW_AFTER_RESTORE && c->now.mono_us - node->sent_us >= c->config.valid_for_us / 2)
-		w = most_known(w, gpu->ceiling_w);
 	gpu->charge_w = has_come_down(c, node, gpu) ? w : most_known(gpu->charge_w, w);
 }
 
 static void charge_node(ww_control *c, struct node *node)
 {
 	bool booted = may_have_booted(c, node);
+	bool restored = c->config.after == WW_AFTER_RESTORE && may_have_lapsed(c, node);
 	bool silent = !node->believed || booted || c->now.mono_us - node->heard_us > c->config.valid_for_us / 3;
 	if (silent != node->silent)
 		c->ready_changed = true;
@@ -118,6 +128,8 @@ static void charge_node(ww_control *c, struct node *node)
 			charge_gpu(c, node, gpu, i);
 		if (booted)
 			gpu->charge_w = most_known(gpu->charge_w, boot_limit_w(&node->config));
+		if (restored)
+			gpu->charge_w = most_known(gpu->charge_w, recorded_limit_w(node, gpu));
 	}
 }
 

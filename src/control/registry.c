@@ -252,10 +252,35 @@ ww_status make_room(ww_control *c, struct ww_error *err)
 	return grow_divisions(c, err);
 }
 
+/* Nodes that restore on their own when they hear nothing may do so all at once. */
+static ww_status check_restore(const struct ww_config *config, struct ww_error *err)
+{
+	if (config->after != WW_AFTER_RESTORE)
+		return WW_OK;
+	for (uint32_t r = 0; r < config->n_rows; r++) {
+		struct row row;
+		double full_w = 0;
+		fresh_row(&row, &config->rows[r]);
+		for (uint32_t n = 0; n < config->n_nodes; n++)
+			for (uint32_t l = 0; l < config->nodes[n].n_loads; l++)
+				if (config->nodes[n].loads[l].row == r)
+					full_w += (double)config->nodes[n].loads[l].frac * config->nodes[n].n_gpus *
+					          (double)config->nodes[n].max_w;
+		if (full_w > offer_of(&row, row.config.boundary, row.config.limit_w))
+			return ww_fail(err, WW_ERR_RANGE,
+			               "after: restore is refused: row '%s' cannot carry all its GPUs at their highest "
+			               "limits; use hold or failcap",
+			               row.config.name);
+	}
+	return WW_OK;
+}
+
 ww_status take_config(ww_control *c, const struct ww_config *config, struct ww_error *err)
 {
 	ww_control fresh = {0};
 	ww_status status = ww_check_config(config, err);
+	if (!status)
+		status = check_restore(config, err);
 	if (!status)
 		status = build(&fresh, config, err);
 	if (status) {

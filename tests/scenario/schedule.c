@@ -162,6 +162,9 @@ static void draw_cluster(struct schedule *s)
 	                               .nodes = s->node_configs};
 	s->plant.nodes = s->nodes;
 	s->plant.rows = s->rows;
+	/* Restoring alone is allowed only where every row can carry it. */
+	for (uint32_t r = 0; after == WW_AFTER_RESTORE && r < s->plant.n_rows; r++)
+		s->row_configs[r].limit_w = INFINITY;
 }
 
 /* ---- Jobs ------------------------------------------------------------------------------------------------------------- */
