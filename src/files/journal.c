@@ -44,30 +44,30 @@ void ww_journal_begin(struct ww_buf *buf)
 
 size_t ww_frame_begin(struct ww_buf *buf, enum ww_frame_kind kind)
 {
-	size_t at = buf->n;
+	size_t begin = buf->n;
 	ww_buf_u8(buf, (uint8_t)kind);
 	ww_buf_u32(buf, 0);
-	return at;
+	return begin;
 }
 
-void ww_frame_end(struct ww_buf *buf, size_t at)
+void ww_frame_end(struct ww_buf *buf, size_t begin)
 {
-	size_t n = buf->n - at - HEAD_BYTES;
+	size_t n = buf->n - begin - HEAD_BYTES;
 	if (n > WW_FRAME_BYTES_MAX)
 		buf->failed = true;
 	if (buf->failed)
 		return;
 	for (size_t i = 0; i < 4; i++)
-		buf->bytes[at + 1 + i] = (uint8_t)(n >> 8 * i);
-	ww_buf_u64(buf, checksum(buf->bytes + at, buf->bytes + at + HEAD_BYTES, n));
+		buf->bytes[begin + 1 + i] = (uint8_t)(n >> 8 * i);
+	ww_buf_u64(buf, checksum(buf->bytes + begin, buf->bytes + begin + HEAD_BYTES, n));
 }
 
 void ww_frame_step(struct ww_buf *buf, struct ww_now now)
 {
-	size_t at = ww_frame_begin(buf, WW_FRAME_STEP);
+	size_t begin = ww_frame_begin(buf, WW_FRAME_STEP);
 	ww_buf_i64(buf, now.mono_us);
 	ww_buf_i64(buf, now.wall_us);
-	ww_frame_end(buf, at);
+	ww_frame_end(buf, begin);
 }
 
 ww_status ww_journal_write(FILE *out, const char *name, struct ww_buf *buf, struct ww_error *err)

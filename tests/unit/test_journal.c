@@ -29,10 +29,8 @@ static struct ww_buf good_journal(void)
 
 static FILE *file_of(const void *bytes, size_t n)
 {
-	FILE *file = tmpfile();
+	FILE *file = n > 0 ? fmemopen((void *)bytes, n, "r") : fopen("/dev/null", "r");
 	assert_non_null(file);
-	assert_int_equal(fwrite(bytes, 1, n, file), n);
-	rewind(file);
 	return file;
 }
 

@@ -13,10 +13,17 @@ static void assert_same(double a, double b, const char *what, int line)
 	_fail(__FILE__, line);
 }
 
+static void assert_same_reading(const struct ww_reading *a, const struct ww_reading *b, const char *what, int line)
+{
+	assert_same((double)a->value, (double)b->value, what, line);
+	assert_same(a->age_ms, b->age_ms, what, line);
+	assert_same(a->status, b->status, what, line);
+}
+
 #define SAME(field) assert_same((double)in.field, (double)out.field, #field, __LINE__)
 #define SAME_U64(field) assert_true(in.field == out.field)
-#define SAME_READING(field) (SAME(field.value), SAME(field.age_ms), SAME(field.status))
-#define SAME_FENCE(field) (SAME(field.epoch), SAME(field.seq))
+#define SAME_READING(field) assert_same_reading(&in.field, &out.field, #field, __LINE__)
+#define SAME_FENCE(field) assert_true(ww_fence_order(in.field, out.field) == 0)
 #define SAME_ENVELOPE()                                                                                                \
 	do {                                                                                                           \
 		SAME(from.version);                                                                                    \
