@@ -417,8 +417,10 @@ ww_status ww_scenario_jobs(struct ww_scenario_reader *r, const struct ww_yaml_no
 	size_t n = 0;
 	struct entry *entries = calloc(list->n, sizeof *entries);
 	r->first_use = calloc(r->s.n_gpus, sizeof *r->first_use);
-	if (!entries || !r->first_use)
-		status = ww_yaml_no_memory(&r->yaml);
+	if (!entries || !r->first_use) {
+		free(entries);
+		return ww_yaml_no_memory(&r->yaml);
+	}
 	for (const struct ww_yaml_node *map = list->first; map && !status; map = map->next) {
 		struct entry *e = &entries[n++];
 		e->map = map;
