@@ -471,8 +471,7 @@ static void long_lists(void **state)
 
 	/* One less is a chain whose ends meet. */
 	*strstr(text, "- {name: r4096") = '\0';
-	*strstr(text, "r4096}\n") = '\0';
-	strcat(text, "r0}\n");
+	memcpy(strstr(text, "r4096}\n"), "r0}\n", 5);
 	m.line = "6: row 'r0': on: feeds itself, directly or through others; power comes from above: name another row";
 	assert_true(check_mistake(&m));
 	assert_true(used < sizeof text - 1);
