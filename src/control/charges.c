@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define BOOT_MARGIN_US (5 * WW_SECOND_US)
+#define TICKS_US (2 * WW_SECOND_US) /* a charge must be there before what it charges: the next decision is a second away */
 
 /* ---- Commands on their way ---------------------------------------------------------------------------------------------- */
 
@@ -89,7 +90,7 @@ static float boot_limit_w(const struct ww_node_config *config)
 /* The lease of the last command that it is known to have accepted has ended, if no later one came. */
 static bool may_have_lapsed(const ww_control *c, const struct node *node)
 {
-	return c->now.mono_us - node->alive_us >= c->config.valid_for_us;
+	return c->now.mono_us - node->alive_us >= c->config.valid_for_us - TICKS_US;
 }
 
 static float recorded_limit_w(const struct node *node, const struct gpu *gpu)

@@ -230,13 +230,14 @@ static uint64_t event_of(const ww_control *c, const struct node *node)
 	return 0;
 }
 
+/* A node that is not believed may be lower than is known here: a command that answers nothing never raises. */
 static void write_command(const ww_control *c, const struct node *node, struct ww_command *command)
 {
 	*command = (struct ww_command){.cluster = c->config.cluster,
 	                               .node = node->config.id,
 	                               .fence = {c->leader.epoch, node->next_seq},
-	                               .answers_start_id = node->start_id,
-	                               .answers_seq = node->seq,
+	                               .answers_start_id = node->believed ? node->start_id : 0,
+	                               .answers_seq = node->believed ? node->seq : 0,
 	                               .valid_for_us = c->config.valid_for_us,
 	                               .spread_us = SPREAD_US,
 	                               .event = event_of(c, node),

@@ -419,6 +419,8 @@ static void take_gpu(ww_control *c, struct gpu *gpu, const struct ww_gpu_state *
 	gpu->step = state->step;
 	gpu->held = state->held;
 	gpu->managed = state->managed;
+	if (isnan(gpu->cap_w))
+		gpu->cap_w = isnan(gpu->goal_w) ? enforced : gpu->goal_w;
 }
 
 /* A limit found before the first write is where the GPU returns to, but for what the boot unit wrote. */
@@ -457,6 +459,9 @@ static ww_status take_envelope(ww_control *c, const struct ww_envelope *from, ui
 		return WW_OK;
 	if (!node->believed || node->boot_id != from->boot_id)
 		c->ready_changed = true;
+	/* What an earlier leader ordered last is not known: its saved state is older. */
+	for (uint32_t i = 0; !node->believed && i < n_gpus; i++)
+		c->gpus[node->first_gpu + i].cap_w = NAN;
 	node->boot_id = from->boot_id;
 	node->believed = true;
 	supersede(node, from->seen);
