@@ -23,6 +23,8 @@ static void note_enforced(ww_node *node, struct gpu *gpu, struct ww_reading enfo
 		gpu->changed_us = node->now_us;
 		gpu->held = false;
 	}
+	if (known)
+		gpu->found_w = enforced.value;
 	gpu->enforced = enforced;
 	gpu->enforced_us = node->now_us;
 }
@@ -163,10 +165,11 @@ bool node_manages(const ww_node *node, const struct gpu *gpu)
 	return node->veto != WW_VETO_HANDS_OFF && !gpu->lost;
 }
 
-/* Where the limit is not known, by what was written last; where nothing was, it may be one. */
+/* Where the limit is not known now, by the lower of what was found last and what was written since. */
 static bool is_raise(const struct gpu *gpu)
 {
-	float from_w = ww_reading_known(&gpu->enforced) ? gpu->enforced.value : gpu->requested_w;
+	bool known = ww_reading_known(&gpu->enforced);
+	float from_w = known || isnan(gpu->found_w) ? gpu->enforced.value : fminf(gpu->found_w, gpu->requested_w);
 	return !(gpu->due_w <= from_w);
 }
 

@@ -135,7 +135,7 @@ static void adopt_gpu(ww_node *node, uint64_t uuid, const struct gpu *from)
 /* Limits and schedule; forgotten after a boot. */
 static void decode_boot(ww_node *node, struct ww_read *read, bool same_boot)
 {
-	struct lease lease;
+	struct lease lease = {0};
 	decode_lease(read, &lease);
 	uint32_t n = ww_read_count(read, WW_NODE_GPUS_MAX, GPU_BYTES);
 	for (uint32_t i = 0; i < n; i++) {

@@ -45,8 +45,9 @@ static ww_status check_options(const struct ww_node_options *o, struct ww_error 
 
 static void init_gpu(struct gpu *gpu)
 {
-	*gpu = (struct gpu){.enforced = {.value = NAN, .status = WW_READING_STALE},
-	                    .draw = {.value = NAN, .status = WW_READING_STALE},
+	*gpu = (struct gpu){.enforced = {.value = NAN, .status = WW_READING_TIMEOUT},
+	                    .draw = {.value = NAN, .status = WW_READING_TIMEOUT},
+	                    .found_w = NAN,
 	                    .recorded_w = NAN,
 	                    .target_w = NAN,
 	                    .due_w = NAN,

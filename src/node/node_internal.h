@@ -20,6 +20,7 @@ struct gpu {
 	struct ww_reading enforced, draw;
 	int64_t enforced_us, draw_us; /* when they came */
 	int64_t changed_us;           /* when the enforced limit was first found as it is */
+	float found_w;                /* limit known last since this start, NAN = none */
 	bool was_read;                /* since this start */
 	bool held;
 	/* Our limit. NAN = none. */

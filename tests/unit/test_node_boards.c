@@ -269,6 +269,48 @@ static void test_limit_not_known(void **state)
 	rig_destroy(rig);
 }
 
+/* A board falls silent after somebody lowered its limit: what was written before it would be a raise. */
+static void test_lower_and_then_not_known(void **state)
+{
+	struct rig *rig = rig_new(1);
+	(void)state;
+	rig->options.reassert_lower = true;
+	rig_start(rig);
+	rig_cap(rig, 1, 1, 400);
+	rig_run(rig, 116 * SECOND); /* the lease is over */
+	rig->limit_w[0] = 300;
+	rig_run(rig, 117 * SECOND);
+	rig->blind[0] = true;
+	rig_run(rig, 119 * SECOND);
+	assert_near(rig->limit_w[0], 300, 0);
+	rig_destroy(rig);
+}
+
+/* What the journal says was written may have been lowered since, where the disk failed: it is no limit to go by. */
+static void test_not_known_since_the_start(void **state)
+{
+	struct rig *rig = rig_create(1);
+	(void)state;
+	rig_cap(rig, 1, 1, 500);
+	struct ww_command c = rig_command(rig, 1, 2, 450);
+	assert_int_equal(rig_judge(rig, &c), WW_ACK_DONE);
+	rig->limit_w[0] = 300;
+	rig->blind[0] = true;
+	rig->disk_fails = true;
+	rig_start(rig);
+	c = rig_command(rig, 1, 3, 400);
+	rig_obey(rig, &c);
+	rig_run(rig, 103 * SECOND);
+	assert_near(rig->limit_w[0], 300, 0);
+	rig->blind[0] = false;
+	rig_run(rig, 105 * SECOND);
+	assert_near(rig->limit_w[0], 300, 0);
+	rig->disk_fails = false;
+	rig_run(rig, 107 * SECOND);
+	assert_near(rig->limit_w[0], 400, 0);
+	rig_destroy(rig);
+}
+
 /* ---- Held ---------------------------------------------------------------------------------------------------------- */
 
 static void put_draw(struct rig *rig, float draw_w, uint16_t age_ms)
@@ -361,6 +403,8 @@ int main(void)
 		cmocka_unit_test(test_reads_back_higher),
 		cmocka_unit_test(test_reads_back_lower),
 		cmocka_unit_test(test_limit_not_known),
+		cmocka_unit_test(test_lower_and_then_not_known),
+		cmocka_unit_test(test_not_known_since_the_start),
 		cmocka_unit_test(test_held),
 		cmocka_unit_test(test_held_a_second_later),
 		cmocka_unit_test(test_due),
