@@ -162,16 +162,20 @@ static bool read_sigma(struct ww_sweep_args *args, const char *text)
 	return true;
 }
 
+bool ww_args_svg(const char *who, const char *path)
+{
+	size_t length = strlen(path);
+	bool fine = length > 4 && strcasecmp(path + length - 4, ".svg") == 0;
+	if (!fine)
+		ww_complain(who, "--plot: '%s' does not end in .svg; name a picture to write, for example curves.svg",
+		            path);
+	return fine;
+}
+
 static bool read_plot(struct ww_sweep_args *args, const char *text)
 {
-	size_t length = strlen(text);
-	if (length <= 4 || strcasecmp(text + length - 4, ".svg") != 0) {
-		ww_complain(args->who,
-		            "--plot: '%s' does not end in .svg; name a picture to write, for example curves.svg", text);
-		return false;
-	}
 	args->plot = text;
-	return true;
+	return ww_args_svg(args->who, text);
 }
 
 static bool read_map(struct ww_sweep_args *args, const char *text)

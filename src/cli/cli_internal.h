@@ -26,6 +26,7 @@ int ww_cmd_pfi(int argc, char **argv);
 int ww_cmd_compare(int argc, char **argv);
 int ww_cmd_plan(int argc, char **argv);
 int ww_cmd_simulate(int argc, char **argv);
+int ww_cmd_replay(int argc, char **argv);
 
 /* ---- text.c ---------------------------------------------------------------------------------------------------- */
 
@@ -76,6 +77,9 @@ void ww_args_quiet(struct argp_state *state);
 
 /* Reads watts for an option: a plain number, or one with its unit W, kW or MW. One line and false on a mistake. */
 bool ww_args_watts(const char *who, const char *option, const char *text, double *out);
+
+/* True for the name of a picture to write, "curves.svg"; else one line. */
+bool ww_args_svg(const char *who, const char *path);
 
 /* True for a word like "20" or "20%": perhaps the argument of an option that was left out. */
 bool ww_args_is_percent(const char *word);

@@ -21,6 +21,7 @@ static const struct command commands[] = {
 	{"compare", "ways to divide a power cut among the measured jobs, side by side", ww_cmd_compare},
 	{"plan", "caps per job for one power budget, with the reason for each", ww_cmd_plan},
 	{"simulate", "a whole cluster in virtual time: what a budget costs, and whether it is kept", ww_cmd_simulate},
+	{"replay", "goes through a journal again and compares every decision", ww_cmd_replay},
 	{"help", "help on a command", cmd_help},
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))

@@ -59,7 +59,7 @@ struct ww_event_run {
 	struct ww_job_mean *before, *during;   /* per job */
 };
 
-/* What the decision of the last second of the main event says of a job, and its GPUs' mean cap. */
+/* What the last decision of the main event says of a job, and its GPUs' mean cap. */
 struct ww_job_end {
 	double cut_frac, cap_w, promised_frac, kept_floor_frac;
 	uint8_t why; /* enum ww_why, of most of its GPUs */
@@ -74,13 +74,14 @@ struct ww_run {
 	struct ww_world_account account;
 };
 
-/* What is told while a run goes on; NULL functions are not called. */
+/* What is told while a run goes on. */
 struct ww_run_watch {
-	/* After each second; false ends the run with WW_ERR_IO, the reason having been reported. */
-	bool (*second)(void *ctx, const struct ww_scene *scene, const struct ww_run *run,
-	               const struct ww_world_second *s);
+	/* After each second. WW_ERR_* ends the run. */
+	ww_status (*second)(void *ctx, const struct ww_scene *scene, const struct ww_run *run,
+	                    const struct ww_world_second *s, struct ww_error *err);
 	void *ctx;
-	struct ww_buf *journal;
+	struct ww_buf *journal; /* NULL = none */
+	uint32_t journal_from;  /* second in which it begins with the state of then; 0 = from the first one on */
 };
 
 /* Lives the scene once. */
@@ -132,10 +133,45 @@ struct ww_gains ww_gains(const struct ww_simulated *s);
 /* Whether a person should look at it: a budget, floor or invariant was broken, or an event could not be kept. */
 bool ww_needs_attention(const struct ww_simulated *s);
 
+/* ---- simulate_watch.c: what is told while a run goes on ------------------------------------------------------------- */
+
+/* Each path is NULL where it is not wanted. */
+struct ww_watch_args {
+	const char *who, *trace, *journal; /* journal "-": standard output */
+	uint32_t journal_from;
+	bool live; /* slowly enough to be watched, also without a terminal */
+};
+
+typedef struct ww_watch ww_watch;
+
+/* Opens the files. NULL after one error line. */
+ww_watch *ww_watch_create(const struct ww_watch_args *args);
+
+/* How a run is to be watched: a line about it on a terminal; the product's run also with trace and journal. */
+struct ww_run_watch ww_watch_run(ww_watch *watch, enum ww_division division);
+
+/* Closes the files. False after one error line. */
+bool ww_watch_finish(ww_watch *watch);
+void ww_watch_destroy(ww_watch *watch);
+
+/* ---- simulate_plot.c ----------------------------------------------------------------------------------------------- */
+
+/* Power against the budget and tokens/s over time, as SVG. False after one error line. */
+bool ww_simulated_plot(const struct ww_simulated *s, const char *who, const char *path);
+
 /* ---- simulate_print.c, simulate_json.c ----------------------------------------------------------------------------- */
 
 void ww_simulated_print(const struct ww_simulated *s, FILE *out);
 void ww_simulated_json(const struct ww_simulated *s, ww_json *json); /* into the open object */
+
+/* ---- simulate_seeds.c: many seeds, and their sums ------------------------------------------------------------------- */
+
+typedef struct ww_seeds ww_seeds;
+
+ww_seeds *ww_seeds_create(bool json);
+void ww_seeds_add(ww_seeds *seeds, const struct ww_simulated *s);
+void ww_seeds_print(ww_seeds *seeds, FILE *out);
+void ww_seeds_destroy(ww_seeds *seeds);
 
 /* "1:02:03". Returns `out`. */
 #define WW_TEXT_TIME 32

@@ -235,21 +235,25 @@ static void measure_ends(const struct walk *walk, const struct ww_world_second *
 static ww_status live(struct walk *walk, ww_world *world, const struct ww_run_watch *watch, struct ww_error *err)
 {
 	struct ww_run *run = walk->run;
+	/* The decision of its very last second may already be one for what follows. */
 	uint32_t last = walk->main_event < run->n_events ? run->events[walk->main_event].end : run->seconds;
+	last = last > 1 ? last - 2 : 0;
 	for (uint32_t second = 0; second < run->seconds; second++) {
 		struct ww_world_second s;
+		if (watch && watch->journal && second == watch->journal_from && second > 0)
+			ww_world_begin_journal(world, watch->journal);
 		ww_status status = ww_world_second(world, &s, err);
 		if (status)
 			return status;
+		run->account = ww_world_account(world);
 		measure_jobs(walk, &s);
 		for (uint32_t i = 0; i < run->n_events; i++)
 			measure_event(walk, i, &s);
-		if (second + 1 == last)
+		if (second == last)
 			measure_ends(walk, &s);
-		if (watch && watch->second && !watch->second(watch->ctx, walk->scene, run, &s))
-			return WW_ERR_IO;
+		if (watch && watch->second && (status = watch->second(watch->ctx, walk->scene, run, &s, err)))
+			return status;
 	}
-	run->account = ww_world_account(world);
 	return WW_OK;
 }
 
@@ -289,7 +293,7 @@ ww_status ww_run_create(struct ww_scene *scene, enum ww_division division, const
 	run->ends = ww_cli_alloc(run->n_jobs, sizeof *run->ends);
 	start_events(scene, run);
 	scene->spec.division = division;
-	scene->spec.journal = watch ? watch->journal : NULL;
+	scene->spec.journal = watch && watch->journal_from == 0 ? watch->journal : NULL;
 	ww_scene_tell_truth(scene, division == WW_DIVISION_EXACT);
 	ww_status status = walk_through(&walk, watch, err);
 	if (status) {

@@ -82,4 +82,7 @@ void ww_world_destroy(ww_world *world);
 ww_status ww_world_second(ww_world *world, struct ww_world_second *out, struct ww_error *err) WW_MUST_CHECK;
 struct ww_world_account ww_world_account(const ww_world *world);
 
+/* From now on the journal gets frames, first the state of the controller in charge. Borrowed while the world lives. */
+void ww_world_begin_journal(ww_world *world, struct ww_buf *journal);
+
 #endif

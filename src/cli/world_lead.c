@@ -57,6 +57,13 @@ static void record_step(ww_world *w, const struct ww_decision *decision, struct 
 	end_frame(w, begin);
 }
 
+void ww_world_begin_journal(ww_world *w, struct ww_buf *journal)
+{
+	w->spec.journal = journal;
+	if (w->charge >= 0)
+		record_state(w, &w->controls[w->charge]);
+}
+
 /* ---- Inputs ----------------------------------------------------------------------------------------------------------- */
 
 static ww_status put(ww_world *w, struct world_control *c, struct ww_input *input)

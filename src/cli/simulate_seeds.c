@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Many seeds of a scenario: one line for each, and what they come to together. */
+#include "cli/simulate_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const struct ww_column columns[] = {
+	{"seed", "", WW_RIGHT},         {"worst second", "W over", WW_RIGHT}, {"at target", "after s", WW_RIGHT},
+	{"unused", "%", WW_RIGHT},      {"equal", "kept %", WW_RIGHT},        {"wattweir", "kept %", WW_RIGHT},
+	{"oracle", "kept %", WW_RIGHT}, {"recovered", "%", WW_RIGHT},         {"afterwards", "%", WW_RIGHT},
+	{"floors", "broken", WW_RIGHT}, {"safety", "broken", WW_RIGHT},
+};
+
+/* Sums and extremes over the seeds. */
+struct total {
+	size_t n, floors, over, late;
+	uint64_t broken;
+	double gain, gap, worst_over_w, unused_frac, most_unused_frac, snapback_frac, to_target_s;
+};
+
+struct ww_seeds {
+	ww_table *table;
+	ww_json *json; /* NULL = for people */
+	struct total total;
+	char first[256]; /* breach of all */
+};
+
+ww_seeds *ww_seeds_create(bool json)
+{
+	ww_seeds *seeds = ww_cli_alloc(1, sizeof *seeds);
+	seeds->table = ww_table_create(columns, sizeof columns / sizeof columns[0]);
+	seeds->total = (struct total){.worst_over_w = NAN, .snapback_frac = NAN, .to_target_s = NAN};
+	if (json) {
+		seeds->json = ww_json_create();
+		ww_json_begin_array(seeds->json, "seeds");
+	}
+	return seeds;
+}
+
+void ww_seeds_destroy(ww_seeds *seeds)
+{
+	ww_table_destroy(seeds->table);
+	ww_json_destroy(seeds->json);
+	free(seeds);
+}
+
+static void add_row(ww_table *table, const struct ww_simulated *s, const struct ww_event_figures *f,
+                    const struct ww_gains *gains)
+{
+	static const enum ww_division order[] = {WW_DIVISION_EQUAL, WW_DIVISION_AUTO, WW_DIVISION_EXACT};
+	const struct ww_run *run = s->runs[WW_DIVISION_AUTO];
+	double before = ww_event_tps(s->scene, run, s->main_event, true);
+	ww_table_text(table, "%llu", (unsigned long long)s->scene->seed);
+	ww_table_number(table, f->worst_over_w, 0);
+	ww_table_number(table, f->to_target_s, 0);
+	ww_table_number(table, 100 * f->unused_frac, 2);
+	for (size_t i = 0; i < 3; i++)
+		ww_table_number(table, 100 * ww_event_tps(s->scene, s->runs[order[i]], s->main_event, false) / before,
+		                1);
+	ww_table_number(table, 100 * gains->gain / gains->gap, 0);
+	ww_table_number(table, isfinite(f->snapback_frac) ? 100 * f->snapback_frac : NAN, 1);
+	ww_table_text(table, "%u", ww_floors_broken(s->scene, run, s->main_event));
+	ww_table_text(table, "%llu", (unsigned long long)ww_broken(run));
+}
+
+static void add_total(struct total *t, const struct ww_event_figures *f, const struct ww_gains *gains)
+{
+	t->n++;
+	t->over += f->worst_over_w > 0;
+	t->late += isnan(f->to_target_s);
+	t->gain += gains->gain;
+	t->gap += gains->gap;
+	t->worst_over_w = fmax(t->worst_over_w, f->worst_over_w);
+	t->unused_frac += f->unused_frac;
+	t->most_unused_frac = fmax(t->most_unused_frac, f->unused_frac);
+	t->snapback_frac = fmax(t->snapback_frac, f->snapback_frac);
+	t->to_target_s = fmax(t->to_target_s, f->to_target_s);
+}
+
+void ww_seeds_add(ww_seeds *seeds, const struct ww_simulated *s)
+{
+	const struct ww_run *run = s->runs[WW_DIVISION_AUTO];
+	seeds->total.broken += ww_broken(run);
+	if (run->account.first[0] && !seeds->first[0])
+		snprintf(seeds->first, sizeof seeds->first, "seed %llu: %.200s", (unsigned long long)s->scene->seed,
+		         run->account.first);
+	if (s->main_event < run->n_events) {
+		struct ww_event_figures f = ww_event_figures(run, s->main_event);
+		struct ww_gains gains = ww_gains(s);
+		seeds->total.floors += ww_floors_broken(s->scene, run, s->main_event);
+		add_total(&seeds->total, &f, &gains);
+		add_row(seeds->table, s, &f, &gains);
+	}
+	if (!seeds->json)
+		return;
+	ww_json_begin_object(seeds->json, NULL);
+	ww_simulated_json(s, seeds->json);
+	ww_json_end(seeds->json);
+}
+
+static void print_json(ww_seeds *seeds, FILE *out)
+{
+	const struct total *t = &seeds->total;
+	ww_json_end(seeds->json);
+	ww_json_number(seeds->json, "recovered_frac", t->gain / t->gap);
+	ww_json_number(seeds->json, "worst_over_budget_w", t->worst_over_w);
+	ww_json_number(seeds->json, "unused_frac", t->unused_frac / (double)t->n);
+	ww_json_number(seeds->json, "unused_most_frac", t->most_unused_frac);
+	ww_json_number(seeds->json, "time_to_target_s", t->late > 0 ? NAN : t->to_target_s);
+	ww_json_number(seeds->json, "snapback_max_frac", t->snapback_frac);
+	ww_json_count(seeds->json, "floors_broken", t->floors);
+	ww_json_count(seeds->json, "invariant_broken", t->broken);
+	ww_json_print(seeds->json, out);
+}
+
+void ww_seeds_print(ww_seeds *seeds, FILE *out)
+{
+	const struct total *t = &seeds->total;
+	char watts[WW_TEXT_NUMBER];
+	if (seeds->json) {
+		print_json(seeds, out);
+		return;
+	}
+	ww_table_print(seeds->table, out);
+	if (t->n > 0)
+		fprintf(out,
+		        "\nOver all seeds wattweir keeps %.1f %% of what the oracle keeps beyond the equal cut.\n"
+		        "The worst second is %s W %s the budget; %.1f %% of the baseline is left unused on average.\n"
+		        "Floors broken: %zu. Safety broken: %llu.\n",
+		        100 * t->gain / t->gap, ww_text_thousands(fabs(t->worst_over_w), watts),
+		        t->worst_over_w > 0 ? "ABOVE" : "below", 100 * t->unused_frac / (double)t->n, t->floors,
+		        (unsigned long long)t->broken);
+	if (seeds->first[0])
+		fprintf(out, "First breach: %s\n", seeds->first);
+}
