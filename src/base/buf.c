@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Little-endian bytes, whatever the machine; compilers make single loads and stores of the loops. */
+/* Little-endian bytes, whatever the machine. */
 #include "base/base.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ void ww_buf_clear(struct ww_buf *buf)
 static bool grow(struct ww_buf *buf, size_t n)
 {
 	size_t room = buf->room < 64 ? 64 : buf->room;
-	if (n > SIZE_MAX / 2 - buf->n)
+	if (buf->failed || n > SIZE_MAX / 2 - buf->n)
 		return false;
 	while (room < buf->n + n)
 		room *= 2;
@@ -32,10 +32,10 @@ static bool grow(struct ww_buf *buf, size_t n)
 	return true;
 }
 
-/* Room for n more bytes, counted as written. NULL once memory ran out. */
-static uint8_t *take(struct ww_buf *buf, size_t n)
+/* Room for n more bytes, counted as written. NULL once memory ran out. Inline: states are saved number by number. */
+static inline uint8_t *take(struct ww_buf *buf, size_t n)
 {
-	if (buf->failed || (n > buf->room - buf->n && !grow(buf, n))) {
+	if (__builtin_expect(buf->failed || n > buf->room - buf->n, 0) && !grow(buf, n)) {
 		buf->failed = true;
 		return NULL;
 	}
@@ -50,18 +50,30 @@ void ww_buf_u8(struct ww_buf *buf, uint8_t v)
 		*to = v;
 }
 
+static uint32_t little32(uint32_t v)
+{
+	return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? v : __builtin_bswap32(v);
+}
+
+static uint64_t little64(uint64_t v)
+{
+	return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? v : __builtin_bswap64(v);
+}
+
 void ww_buf_u32(struct ww_buf *buf, uint32_t v)
 {
 	uint8_t *to = take(buf, sizeof v);
-	for (size_t i = 0; to && i < sizeof v; i++)
-		to[i] = (uint8_t)(v >> 8 * i);
+	v = little32(v);
+	if (to)
+		memcpy(to, &v, sizeof v);
 }
 
 void ww_buf_u64(struct ww_buf *buf, uint64_t v)
 {
 	uint8_t *to = take(buf, sizeof v);
-	for (size_t i = 0; to && i < sizeof v; i++)
-		to[i] = (uint8_t)(v >> 8 * i);
+	v = little64(v);
+	if (to)
+		memcpy(to, &v, sizeof v);
 }
 
 void ww_buf_i64(struct ww_buf *buf, int64_t v)
@@ -107,7 +119,7 @@ void ww_read_bad(struct ww_read *read)
 }
 
 /* The next n bytes; NULL and bad when there are not so many. */
-static const uint8_t *next(struct ww_read *read, size_t n)
+static inline const uint8_t *next(struct ww_read *read, size_t n)
 {
 	if (read->bad || n > read->n - read->at) {
 		read->bad = true;
@@ -125,20 +137,20 @@ uint8_t ww_read_u8(struct ww_read *read)
 
 uint32_t ww_read_u32(struct ww_read *read)
 {
-	const uint8_t *from = next(read, 4);
 	uint32_t v = 0;
-	for (size_t i = 0; from && i < sizeof v; i++)
-		v |= (uint32_t)from[i] << 8 * i;
-	return v;
+	const uint8_t *from = next(read, sizeof v);
+	if (from)
+		memcpy(&v, from, sizeof v);
+	return little32(v);
 }
 
 uint64_t ww_read_u64(struct ww_read *read)
 {
-	const uint8_t *from = next(read, 8);
 	uint64_t v = 0;
-	for (size_t i = 0; from && i < sizeof v; i++)
-		v |= (uint64_t)from[i] << 8 * i;
-	return v;
+	const uint8_t *from = next(read, sizeof v);
+	if (from)
+		memcpy(&v, from, sizeof v);
+	return little64(v);
 }
 
 int64_t ww_read_i64(struct ww_read *read)
