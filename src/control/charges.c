@@ -10,7 +10,8 @@
 #include <string.h>
 
 #define BOOT_MARGIN_US (5 * WW_SECOND_US)
-#define TICKS_US (2 * WW_SECOND_US) /* a charge must be there before what it charges: the next decision is a second away */
+#define TICKS_US                                                                                                       \
+	(2 * WW_SECOND_US) /* a charge must be there before what it charges: the next decision is a second away */
 
 /* ---- Commands on their way ---------------------------------------------------------------------------------------------- */
 

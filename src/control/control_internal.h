@@ -46,8 +46,8 @@ struct node {
 	struct ww_command last;
 	bool has_last;
 	/* Of this step. */
-	bool silent; /* does not answer, might have booted, or is not believed: it cannot be steered */
-	bool raised; /* the command of this step is above what is stored */
+	bool silent;  /* does not answer, might have booted, or is not believed: it cannot be steered */
+	bool adopted; /* by the message just taken */
 };
 
 struct gpu {
@@ -128,7 +128,7 @@ struct ww_control {
 	struct ww_config config; /* rows and nodes are NULL: they live below */
 	enum ww_division division;
 	struct ww_leader leader;
-	int64_t adopt_until_us;
+	int64_t leads_since_us, adopt_until_us;
 	struct ww_now now;
 	uint64_t steps;
 	int64_t offset_us; /* mono - wall of the last step or input: moves times on a take-over */

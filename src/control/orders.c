@@ -16,6 +16,7 @@
 #define RESTORE_US (15 * 60 * WW_SECOND_US) /* after an event, raises go in slots */
 #define RETRY_US WW_SECOND_US
 #define PROOF_US (4 * WW_SECOND_US) /* without a sign of life for so long, ask for one */
+#define GREETING_US (3 * WW_SECOND_US)
 #define SPREAD_US (10 * WW_SECOND_US)
 #define MARGIN 1e-9 /* of an offer, for rounding */
 
@@ -55,6 +56,13 @@ static bool is_restoring(const ww_control *c)
 
 /* ---- Caps of this step ------------------------------------------------------------------------------------------------------ */
 
+/* A node that has not shown this leader's epoch yet may have gone lower than is known here. It is greeted by a command that
+ * leaves its GPUs alone; where that is not answered, it may only be lowered. */
+static bool is_greeted(const ww_control *c, const struct node *node)
+{
+	return !node->believed && c->now.mono_us - c->leads_since_us < GREETING_US;
+}
+
 static float level_of(const struct gpu *gpu)
 {
 	return isnan(gpu->cap_w) ? gpu->charge_w : fminf(gpu->cap_w, gpu->charge_w);
@@ -70,7 +78,12 @@ static bool slot_is_new(const ww_control *c, const struct gpu *gpu, uint64_t pha
 /* Where a GPU may go in this step for its own part, free watts aside. */
 static float wish_of(const ww_control *c, const struct gpu *gpu, bool restoring, uint64_t phase)
 {
+	const struct node *node = &c->nodes[gpu->node];
 	float level_w = level_of(gpu);
+	if (is_greeted(c, node))
+		return level_w;
+	if (!node->believed && is_short(c, node))
+		return lowest_of(c, gpu);
 	if (gpu->target_w <= level_w || !may_rise(c, gpu))
 		return fminf(gpu->target_w, level_w);
 	if (!restoring)
@@ -211,10 +224,10 @@ static void add_step(const ww_control *c, const struct node *node, uint32_t k, s
 		const struct job *job = gpu->job == NO_JOB ? NULL : c->jobs[gpu->job];
 		float cap_w = job ? (isnan(job->ahead_cut[k]) ? NAN : cap_at(c, gpu, job, job->ahead_cut[k]))
 		                  : (idle_binds ? lowest_of(c, gpu) : NAN);
-		if (cap_w < before->cap_w[i]) {
-			step->cap_w[i] = cap_w;
-			lowers = lowers || cap_w < before->cap_w[i] - 0.5f;
-		}
+		if (cap_w >= before->cap_w[i] || isnan(cap_w))
+			continue;
+		step->cap_w[i] = cap_w;
+		lowers = lowers || !(cap_w >= before->cap_w[i] - 0.5f);
 	}
 	if (lowers && step->in_us > before->in_us)
 		command->n_steps++;
@@ -247,14 +260,18 @@ static void write_command(const ww_control *c, const struct node *node, struct w
 	                               .n_steps = 1};
 	for (uint32_t i = 0; i < node->config.n_gpus; i++) {
 		const struct gpu *gpu = &c->gpus[node->first_gpu + i];
-		command->step[0].cap_w[i] = gpu->cap_w;
-		command->failcap_w[i] = gpu->cap_w;
+		command->step[0].cap_w[i] = command->failcap_w[i] = is_greeted(c, node) ? NAN : gpu->cap_w;
 	}
 	for (uint32_t k = 0; k < c->n_ahead; k++)
 		add_step(c, node, k, command);
 	for (uint32_t l = 0; l < node->config.n_loads; l++)
 		if (c->rows[node->config.loads[l].row].binds || c->rows[node->config.loads[l].row].binds_ahead)
 			command->release_ok = 0;
+}
+
+static bool is_near(float a, float b, float by)
+{
+	return fabsf(a - b) <= by || (isnan(a) && isnan(b));
 }
 
 /* Whether a new schedule says the same as the one sent before, `age_us` ago. */
@@ -271,7 +288,7 @@ static bool says_the_same(const struct ww_command *a, const struct ww_command *b
 		if (off_us > WW_SECOND_US / 2 || off_us < -WW_SECOND_US / 2)
 			return false;
 		for (uint32_t i = 0; i < b->n_gpus; i++)
-			if (fabsf(old->cap_w[i] - new->cap_w[i]) > (k ? DEAD_BAND_W : 0.01f))
+			if (!is_near(old->cap_w[i], new->cap_w[i], k ? DEAD_BAND_W : 0.01f))
 				return false;
 	}
 	return true;
@@ -283,7 +300,8 @@ static bool goes_elsewhere(const ww_control *c, const struct node *node)
 	for (uint32_t i = 0; i < node->config.n_gpus; i++) {
 		const struct gpu *gpu = &c->gpus[node->first_gpu + i];
 		uint32_t step = gpu->step < node->last.n_steps ? gpu->step : node->last.n_steps - 1;
-		if (gpu->managed && !(fabsf(gpu->goal_w - node->last.step[step].cap_w[i]) <= 1))
+		float cap_w = node->last.step[step].cap_w[i];
+		if (gpu->managed && !isnan(cap_w) && !(fabsf(gpu->goal_w - cap_w) <= 1))
 			return true;
 	}
 	return false;

@@ -463,6 +463,7 @@ static ww_status take_envelope(ww_control *c, const struct ww_envelope *from, ui
 	for (uint32_t i = 0; !node->believed && i < n_gpus; i++)
 		c->gpus[node->first_gpu + i].cap_w = NAN;
 	node->boot_id = from->boot_id;
+	node->adopted = !node->believed;
 	node->believed = true;
 	supersede(node, from->seen);
 	return WW_OK;
@@ -475,7 +476,10 @@ static void take_states(ww_control *c, struct node *node, const struct ww_gpu_st
 		rise_to(gpu, &states[i]);
 		if (node->believed)
 			take_gpu(c, gpu, &states[i]);
+		if (node->adopted)
+			gpu->cap_w = isnan(gpu->goal_w) ? gpu->enforced_w : gpu->goal_w;
 	}
+	node->adopted = false;
 }
 
 ww_status take_sample(ww_control *c, const struct ww_sample *sample, struct ww_error *err)
@@ -560,6 +564,7 @@ void take_leader(ww_control *c, const struct ww_leader *leader, struct ww_now at
 		return;
 	move_times(c, at.mono_us - at.wall_us - c->offset_us);
 	c->offset_us = at.mono_us - at.wall_us;
+	c->leads_since_us = at.mono_us;
 	c->adopt_until_us = at.mono_us + c->config.valid_for_us;
 	for (uint32_t n = 0; n < c->n_nodes; n++) {
 		c->nodes[n].believed = false;

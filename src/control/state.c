@@ -166,6 +166,7 @@ ww_status ww_control_save(const ww_control *c, struct ww_buf *b)
 	put_inventory(b, c);
 	ww_buf_u32(b, c->division);
 	ww_encode_leader(b, &c->leader);
+	ww_buf_i64(b, c->leads_since_us);
 	ww_buf_i64(b, c->adopt_until_us);
 	ww_buf_i64(b, c->now.mono_us);
 	ww_buf_i64(b, c->now.wall_us);
@@ -370,6 +371,7 @@ static void get_problem(struct ww_read *r, ww_control *c, size_t room_shares)
 
 static void get_times(struct ww_read *r, ww_control *c)
 {
+	c->leads_since_us = ww_read_i64(r);
 	c->adopt_until_us = ww_read_i64(r);
 	c->now.mono_us = ww_read_i64(r);
 	c->now.wall_us = ww_read_i64(r);
@@ -449,6 +451,7 @@ static ww_status get_all(struct ww_read *r, ww_control *c, struct ww_error *err)
 	for (uint32_t g = 0; g < c->n_gpus; g++)
 		get_gpu(r, &c->gpus[g]);
 	get_problem(r, c, most_shares(c));
+	c->leads_since_us = times.leads_since_us;
 	c->adopt_until_us = times.adopt_until_us;
 	c->now = times.now;
 	c->steps = times.steps;
