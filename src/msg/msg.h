@@ -166,7 +166,7 @@ struct ww_place {
 	uint32_t gpus;
 };
 
-/* A job starts, changes (same id) or ends (n_places 0). */
+/* A job starts, changes (same id) or ends (n_places 0; then only id and name count). */
 struct ww_job {
 	uint64_t id;
 	char name[WW_NAME_MAX];
@@ -259,8 +259,9 @@ struct ww_config {
 
 /* ---- encode.c: each struct as bytes, and back ----------------------------------------------------------------------- */
 
-/* Readers check every bound and enum and every number that must be finite; after a mistake read->bad is set and the struct
- * is not to be used. */
+/* Writers take what passes its check. Readers check every bound and enum and every number that must be finite; after a
+ * mistake read->bad is set and the struct is not to be used. Bytes behind the struct are not looked at: who reads a whole
+ * message checks that read->at is read->n. */
 void ww_encode_sample(struct ww_buf *buf, const struct ww_sample *v);
 void ww_encode_ack(struct ww_buf *buf, const struct ww_ack *v);
 void ww_encode_hello(struct ww_buf *buf, const struct ww_hello *v);
@@ -284,7 +285,9 @@ void ww_decode_config(struct ww_read *read, struct ww_config *v);
 void ww_config_finish(struct ww_config *v);
 
 /* check.c: what a message must satisfy whoever sent it, beyond what decoding can see: counts and enums in range, caps
- * finite or NAN, in_us rising, gpus bits within the node. The text names the field. */
+ * finite or NAN, in_us rising, gpus bits within the node. The text names the field. Durations are 0 to 400 days, so that
+ * sums with the time stay in range. A curve that passes is one that ww_alloc_set takes. WW_ERR_UNSUPPORTED: a message of
+ * another version. */
 ww_status ww_check_sample(const struct ww_sample *v, struct ww_error *err) WW_MUST_CHECK;
 ww_status ww_check_ack(const struct ww_ack *v, struct ww_error *err) WW_MUST_CHECK;
 ww_status ww_check_hello(const struct ww_hello *v, struct ww_error *err) WW_MUST_CHECK;
