@@ -86,11 +86,11 @@ void ww_world_check_limits(ww_world *w)
 
 /* ---- (b) charges <= budgets -------------------------------------------------------------------------------------------- */
 
-/* A command may not raise a GPU on a row that misses watts. */
+/* A command may not raise a GPU on a row that misses watts. One that answers nothing raises nothing: its node sees to it. */
 static void check_raises(ww_world *w, const struct ww_decision *d, const struct ww_command *command)
 {
 	uint32_t node = ww_world_find_node(w, command->node);
-	if (node == w->n_nodes)
+	if (node == w->n_nodes || command->answers_seq == 0)
 		return;
 	const struct ww_node_config *config = &w->spec.config->nodes[node];
 	for (uint32_t g = 0; g < command->n_gpus && g < config->n_gpus; g++) {
