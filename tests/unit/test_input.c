@@ -177,6 +177,63 @@ static void test_damaged_inputs_are_refused(void **state)
 	ww_buf_finish(&buf);
 }
 
+/* ---- Jobs and the allocator ------------------------------------------------------------------------------------------ */
+
+static double odd_number(struct ww_rng *rng, double v)
+{
+	const double odd[] = {0, -1, 1, NAN, INFINITY, 1e-31, 1e31, 1e13, 1.5, -v, v * 0.5, v * 2, v * (1 + 1e-9)};
+	return odd[ww_rng_below(rng, sizeof odd / sizeof *odd)];
+}
+
+static struct ww_job odd_job(struct ww_rng *rng)
+{
+	struct ww_job job = good_job();
+	struct ww_curve *c = &job.curve;
+	double *fields[] = {&job.floor_frac,   &job.weight,        &c->p0_w,           &c->t0_tps,
+	                    &c->max_cut_frac,  &c->var_a,          &c->var_b,          &c->cov_ab,
+	                    &c->k[0].slope,    &c->k[0].cut_frac,  &c->k[0].loss_frac, &c->k[1].slope,
+	                    &c->k[1].cut_frac, &c->k[1].loss_frac, &c->k[2].slope,     &c->k[2].cut_frac,
+	                    &c->k[2].loss_frac};
+	for (uint32_t changes = ww_rng_below(rng, 3); changes > 0; changes--) {
+		double *field = fields[ww_rng_below(rng, sizeof fields / sizeof *fields)];
+		*field = odd_number(rng, *field);
+	}
+	if (ww_rng_below(rng, 8) == 0)
+		c->n = ww_rng_below(rng, 4);
+	if (ww_rng_below(rng, 8) == 0)
+		job.tier = (int32_t)ww_rng_below(rng, 6) - 1;
+	return job;
+}
+
+/* One job that the allocator refuses would end the division of all. */
+static void test_the_allocator_takes_what_passes(void **state)
+{
+	struct ww_rng rng;
+	ww_alloc *alloc = NULL;
+	unsigned taken = 0, refused = 0;
+	(void)state;
+	ww_rng_seed(&rng, 1);
+	assert_int_equal(ww_alloc_create(&alloc, NULL), WW_OK);
+	for (int i = 0; i < 20000; i++) {
+		struct ww_job job = odd_job(&rng);
+		struct ww_alloc_job one = {.id = 1,
+		                           .gpus = 8,
+		                           .tier = job.tier,
+		                           .weight = job.weight,
+		                           .floor_frac = job.floor_frac,
+		                           .min_w = 200,
+		                           .max_w = 700,
+		                           .curve = &job.curve};
+		struct ww_alloc_problem problem = {.jobs = &one, .n_jobs = 1, .budget_w = 3000};
+		bool passes = ww_check_job(&job, NULL) == WW_OK;
+		assert_int_equal(ww_alloc_set(alloc, &problem, NULL) == WW_OK, passes);
+		taken += passes;
+		refused += !passes;
+	}
+	assert_true(taken > 5000 && refused > 5000);
+	ww_alloc_destroy(alloc);
+}
+
 /* ---- Decisions ----------------------------------------------------------------------------------------------------- */
 
 struct decided {
@@ -300,6 +357,7 @@ int main(void)
 		cmocka_unit_test(test_every_kind_comes_through),
 		cmocka_unit_test(test_inputs_that_break_their_form_are_not_encoded),
 		cmocka_unit_test(test_damaged_inputs_are_refused),
+		cmocka_unit_test(test_the_allocator_takes_what_passes),
 		cmocka_unit_test(test_no_two_decisions_have_the_same_bytes),
 		cmocka_unit_test(test_a_decision_of_nothing),
 	};
