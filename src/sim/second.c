@@ -186,12 +186,12 @@ void sim_job_bring(ww_plant *p, uint32_t j, int64_t at)
 		job->next_us = state_changes(p, job, at);
 		started = !held && holds_gpus(job);
 	}
-	if (!holds_gpus(job)) {
+	bool look = started || job->changed || job->write_us <= at;
+	if (!holds_gpus(job))
 		job->write_us = WW_NEVER_US;
-	} else if (started || job->changed || job->write_us <= at) {
+	else if (look)
 		changed = take_caps(p, job, at, started || job->changed);
-		job->changed = false;
-	}
+	job->changed = false;
 	if (changed)
 		find_steady(p, job);
 	bool over = job->state != WW_SIM_RUNNING || before != WW_SIM_RUNNING || (at >= job->settled_us && !changed);

@@ -69,14 +69,16 @@ static void test_draws_of_families(void **state)
 	struct set_up s;
 	(void)state;
 	ww_rng_seed(&rng, 3);
-	for (int i = 0; i < 200; i++) {
-		double w, tps, cap = 200 + 500 * ww_rng_uniform(&rng);
+	for (int i = 0; i < 80; i++) {
 		set_up(&s, 1);
 		s.jobs[0].physics = ww_sim_draw_family((enum ww_sim_family)(i % WW_N_SIM_FAMILIES), &rng);
 		build(&s);
-		ww_plant_try(s.plant, 0, cap, &w, &tps);
-		assert_near_rel(tps, 8 * solved_tps(&s.spec.board, &s.jobs[0].physics, 1, cap), 2e-4);
-		assert_true(w <= cap + 1e-9);
+		for (double cap = 200 + ww_rng_uniform(&rng); cap < 700; cap += 2.3) {
+			double w, tps;
+			ww_plant_try(s.plant, 0, cap, &w, &tps);
+			assert_near_rel(tps, 8 * solved_tps(&s.spec.board, &s.jobs[0].physics, 1, cap), 2e-4);
+			assert_true(w <= cap + 1e-9);
+		}
 		finish(&s);
 	}
 }
@@ -167,32 +169,43 @@ static void test_lock_step_waste(void **state)
 	assert_near(drawn, 479, 2);
 }
 
+/* The GPU of a job whose draw is the highest, or with `least` the lowest. */
+static uint32_t extreme_gpu(struct set_up *s, bool least)
+{
+	uint32_t found = 0;
+	for (uint32_t g = 1; g < 8; g++) {
+		double w = ww_plant_gpu_w(s->plant, g), best = ww_plant_gpu_w(s->plant, found);
+		if (least ? w < best : w > best)
+			found = g;
+	}
+	return found;
+}
+
 /* Watts moved from those that wait to the one they wait for are won: the job runs faster. */
 static void test_lock_step_moves_watts(void **state)
 {
 	struct set_up s;
-	uint32_t slowest = 0, fastest = 0;
 	(void)state;
-	set_up(&s, 1);
-	s.spec.board.chip_sd = 0.04;
-	build(&s);
-	write_all(&s, 8, 500, 0);
-	live(&s, 4);
-	double before = ww_plant_job_tps(s.plant, 0);
-	for (uint32_t g = 1; g < 8; g++) {
-		slowest = ww_plant_gpu_w(s.plant, g) > ww_plant_gpu_w(s.plant, slowest) ? g : slowest;
-		fastest = ww_plant_gpu_w(s.plant, g) < ww_plant_gpu_w(s.plant, fastest) ? g : fastest;
+	for (uint64_t seed = 1; seed <= 8; seed++) {
+		set_up(&s, 1);
+		s.spec.seed = seed;
+		s.spec.board.chip_sd = 0.04;
+		build(&s);
+		write_all(&s, 8, 500, 0);
+		live(&s, 4);
+		double before = ww_plant_job_tps(s.plant, 0);
+		uint32_t slowest = extreme_gpu(&s, false), fastest = extreme_gpu(&s, true);
+		assert_near(ww_plant_gpu_w(s.plant, slowest), 500, 1e-9);
+		double spare = 500 - ww_plant_gpu_w(s.plant, fastest);
+		assert_true(spare > 5);
+		assert_true(ww_plant_write(s.plant, fastest, 500 - 0.9 * spare, ww_plant_time_us(s.plant)));
+		live(&s, 4);
+		assert_near_rel(ww_plant_job_tps(s.plant, 0), before, 1e-9);
+		assert_true(ww_plant_write(s.plant, slowest, 510, ww_plant_time_us(s.plant)));
+		live(&s, 4);
+		assert_true(ww_plant_job_tps(s.plant, 0) > before * 1.0003);
+		finish(&s);
 	}
-	assert_near(ww_plant_gpu_w(s.plant, slowest), 500, 1e-9);
-	double spare = 500 - ww_plant_gpu_w(s.plant, fastest);
-	assert_true(spare > 5);
-	assert_true(ww_plant_write(s.plant, fastest, 500 - 0.9 * spare, ww_plant_time_us(s.plant)));
-	live(&s, 4);
-	assert_near_rel(ww_plant_job_tps(s.plant, 0), before, 1e-9);
-	assert_true(ww_plant_write(s.plant, slowest, 500 + spare, ww_plant_time_us(s.plant)));
-	live(&s, 4);
-	assert_true(ww_plant_job_tps(s.plant, 0) > before * 1.001);
-	finish(&s);
 }
 
 /* Boards regulate on what they see: the sensor shows the cap, the truth is cap / (1 + gain). */
@@ -288,10 +301,33 @@ static void test_settling(void **state)
 	double gap = 300 * exp(-left / tau);
 	live(&s, 1);
 	assert_near(ww_plant_gpu_w(s.plant, 0), 400 + gap * tau * (1 - exp(-1 / tau)), 1e-6);
+	assert_near_rel(ww_plant_job_tps(s.plant, 0), after + (before - after) * gap / 300 * tau * (1 - exp(-1 / tau)),
+	                1e-9);
 	live(&s, 1);
 	assert_near(ww_plant_gpu_w(s.plant, 0), 400, 1e-3);
 	live(&s, 1);
 	assert_near(ww_plant_gpu_w(s.plant, 0), 400, 0);
+	assert_near_rel(ww_plant_job_tps(s.plant, 0), after, 1e-12);
+	finish(&s);
+}
+
+/* A second change while the first one still fades: draw goes on from where it is. */
+static void test_settling_twice(void **state)
+{
+	struct set_up s;
+	double tau = 0.25, at_half = 500 + 200 * exp(-0.5 / tau);
+	(void)state;
+	set_up(&s, 1);
+	s.spec.board.dead_us = 0;
+	s.spec.board.settle_us = tau * 1e6;
+	build(&s);
+	write_all(&s, 8, 500, 0);
+	write_all(&s, 8, 300, 500000);
+	live(&s, 1);
+	assert_near(ww_plant_gpu_w(s.plant, 0),
+	            0.5 * 500 + 200 * tau * (1 - exp(-0.5 / tau)) + 0.5 * 300 +
+	                    (at_half - 300) * tau * (1 - exp(-0.5 / tau)),
+	            1e-6);
 	finish(&s);
 }
 
@@ -314,8 +350,19 @@ static void test_writes_in_a_row(void **state)
 	live(&s, 1);
 	assert_near(ww_plant_enforced_w(s.plant, 0), 700, 0);
 	assert_near(ww_plant_gpu_w(s.plant, 0), 0.6 * 300 + 0.4 * 700, 1e-9);
-	assert_false(ww_plant_write(s.plant, 0, NAN, 3000000));
-	assert_false(ww_plant_write(s.plant, 8, 300, 3000000));
+	write_all(&s, 8, 600, 3100000);
+	write_all(&s, 8, 500, 3120000);
+	write_all(&s, 8, 450, 3140000);
+	write_all(&s, 8, 350, 3160000);
+	live(&s, 2);
+	assert_near(ww_plant_enforced_w(s.plant, 0), 350, 0);
+	assert_near(ww_plant_gpu_w(s.plant, 0), 350, 1e-9);
+	write_all(&s, 8, 400, 5800000);
+	write_all(&s, 8, 500, 5200000); /* later written, so later in force */
+	live(&s, 1);
+	assert_near(ww_plant_gpu_w(s.plant, 0), 0.9 * 350 + 0.1 * 500, 1e-9);
+	assert_false(ww_plant_write(s.plant, 0, NAN, 6000000));
+	assert_false(ww_plant_write(s.plant, 8, 300, 6000000));
 	finish(&s);
 }
 
@@ -560,6 +607,7 @@ int main(void)
 		cmocka_unit_test(test_sensor_noise),
 		cmocka_unit_test(test_jitter),
 		cmocka_unit_test(test_settling),
+		cmocka_unit_test(test_settling_twice),
 		cmocka_unit_test(test_writes_in_a_row),
 		cmocka_unit_test(test_caps_hold),
 		cmocka_unit_test(test_lags),
