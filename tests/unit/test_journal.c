@@ -132,6 +132,21 @@ static void test_every_changed_byte_is_found(void **state)
 	ww_buf_finish(&buf);
 }
 
+static void test_kind_length_and_payload_are_summed(void **state)
+{
+	struct ww_buf bufs[4] = {{0}};
+	(void)state;
+	add(&bufs[0], WW_FRAME_STATE, "\0\0", 1);
+	add(&bufs[1], WW_FRAME_STATE, "\0\0", 2);
+	add(&bufs[2], WW_FRAME_INPUT, "\0\0", 1);
+	add(&bufs[3], WW_FRAME_STATE, "\1\0", 1);
+	for (size_t i = 0; i < 4; i++)
+		for (size_t k = 0; k < i; k++)
+			assert_memory_not_equal(bufs[i].bytes + bufs[i].n - 8, bufs[k].bytes + bufs[k].n - 8, 8);
+	for (size_t i = 0; i < 4; i++)
+		ww_buf_finish(&bufs[i]);
+}
+
 static void assert_refused(const char *text, size_t n, ww_status status, const char *expected)
 {
 	struct ww_error err;
@@ -236,6 +251,7 @@ int main(void)
 		cmocka_unit_test(test_what_was_written_is_read),
 		cmocka_unit_test(test_a_file_that_ends_too_early),
 		cmocka_unit_test(test_every_changed_byte_is_found),
+		cmocka_unit_test(test_kind_length_and_payload_are_summed),
 		cmocka_unit_test(test_files_that_are_no_journals),
 		cmocka_unit_test(test_frames_that_cannot_be),
 		cmocka_unit_test(test_a_frame_can_be_taken_back),
