@@ -135,7 +135,9 @@ static void write_foreign(ww_world *w, const struct ww_fault *f)
 	double before_w = ww_plant_enforced_w(w->plant, gpu);
 	if (!ww_plant_write(w->plant, gpu, f->value_w, ww_world_now(w)))
 		return;
-	if (ww_plant_enforced_w(w->plant, gpu) > before_w)
+	/* 0: its machine comes up in this second, and the limit with it. */
+	double after_w = ww_plant_enforced_w(w->plant, gpu);
+	if (after_w > before_w || after_w == 0)
 		ww_world_note_foreign(w, gpu);
 }
 
