@@ -179,6 +179,7 @@ static void tell(ww_control *c)
 
 const struct ww_decision *ww_control_step(ww_control *c, struct ww_now now)
 {
+	int64_t since_us = c->decision.seq ? now.mono_us - c->decision.at.mono_us : 0;
 	c->now = now;
 	c->decision.seq++;
 	c->decision.at = now;
@@ -187,6 +188,8 @@ const struct ww_decision *ww_control_step(ww_control *c, struct ww_now now)
 	if (!c->configured)
 		return &c->decision;
 	update_charges(c);
+	update_draws(c);
+	update_lags(c, since_us);
 	update_budgets(c);
 	divide(c);
 	give_orders(c);

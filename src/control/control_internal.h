@@ -93,6 +93,7 @@ struct row {
 	double draw_w;      /* of its GPUs by the last samples, NAN = some are not known */
 	double slow_draw_w; /* smoothed over about a minute, NAN = none */
 	double from_w;      /* the same in use: moves in steps */
+	double lag_w;       /* draw that what follows late may still be following, NAN = none */
 	double minute_power_w[BASELINE_MINUTES], minute_draw_w[BASELINE_MINUTES]; /* sums of readings */
 	uint32_t minute_n[BASELINE_MINUTES];
 	int64_t minute[BASELINE_MINUTES]; /* wall minute of the bucket */
@@ -212,6 +213,8 @@ void add_outstanding(struct node *node, const struct ww_command *command, int64_
 
 ww_status take_meter(ww_control *c, const struct ww_meter *meter, struct ww_now at, struct ww_error *err);
 void update_draws(ww_control *c);
+/* The last step was since_us ago. */
+void update_lags(ww_control *c, int64_t since_us);
 /* Non-GPU power of a row at a boundary if its GPUs are charged with `charge_w`. */
 double non_gpu_at(const struct row *row, int boundary, double charge_w);
 /* The largest charge of GPUs with which a budget at this boundary is kept. */

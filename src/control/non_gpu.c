@@ -14,6 +14,7 @@
 #define STEP_UP 0.001   /* of the row's power: the bound in use is that much above the readings when it moves, */
 #define STEP_DOWN 0.004 /* and moves down only when it is that much above them */
 #define SLOW 0.02       /* weight of a second in the smoothed draw */
+#define LAG_US 3e8      /* fans and cooling follow a fall within minutes */
 #define FROM_STEP 0.01  /* the smoothed draw in use moves when it is off by that much */
 
 static double residual_bound(const struct row *row)
@@ -98,6 +99,18 @@ void update_draws(ww_control *c)
 	}
 }
 
+void update_lags(ww_control *c, int64_t since_us)
+{
+	double decay = exp(-(double)since_us / LAG_US);
+	for (uint32_t r = 0; r < c->n_rows; r++) {
+		struct row *row = &c->rows[r];
+		if (isnan(row->draw_w))
+			continue;
+		bool falls = row->draw_w < row->lag_w;
+		row->lag_w = falls ? row->draw_w + decay * (row->lag_w - row->draw_w) : row->draw_w;
+	}
+}
+
 /* Non-GPU power = fixed + follow x max(0, charge - from). */
 struct rest {
 	double fixed_w, follow, from_w;
@@ -111,7 +124,9 @@ static struct rest rest_of(const struct row *row, int boundary)
 		return (struct rest){0};
 	if (metered)
 		return (struct rest){row->non_gpu_w, config->follow[boundary], row->from_w};
-	return (struct rest){config->fixed_w[boundary], config->follow[boundary], 0};
+	double lag_w = isnan(row->lag_w) ? row->charge_w : row->lag_w;
+	return (struct rest){config->fixed_w[boundary] + config->follow[boundary] * lag_w, config->follow[boundary],
+	                     lag_w};
 }
 
 double non_gpu_at(const struct row *row, int boundary, double charge_w)

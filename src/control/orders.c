@@ -134,7 +134,7 @@ static void bound_part(ww_control *c, struct gpu *gpu, void *context)
 	for (uint32_t l = 0; l < config->n_loads; l++) {
 		uint32_t r = config->loads[l].row;
 		double free_w = c->row_free_w[r] - MARGIN * fabs(c->rows[r].charge_w);
-		if (c->row_need_w[r] > free_w)
+		if (c->row_need_w[r] > most(0, free_w))
 			rise->part = least(rise->part, most(0, free_w) / c->row_need_w[r]);
 	}
 }

@@ -91,6 +91,7 @@ static void fresh_row(struct row *row, const struct ww_row *config)
 	                    .non_gpu_w = NAN,
 	                    .draw_w = NAN,
 	                    .slow_draw_w = NAN,
+	                    .lag_w = NAN,
 	                    .budget_w = INFINITY,
 	                    .offer_w = INFINITY};
 }

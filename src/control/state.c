@@ -89,6 +89,7 @@ static void put_row(struct ww_buf *b, const struct row *r)
 	ww_buf_f64(b, r->draw_w);
 	ww_buf_f64(b, r->slow_draw_w);
 	ww_buf_f64(b, r->from_w);
+	ww_buf_f64(b, r->lag_w);
 	for (uint32_t i = 0; i < BASELINE_MINUTES; i++) {
 		ww_buf_f64(b, r->minute_power_w[i]);
 		ww_buf_f64(b, r->minute_draw_w[i]);
@@ -304,6 +305,7 @@ static void get_row(struct ww_read *r, struct row *row)
 	row->draw_w = ww_read_f64(r);
 	row->slow_draw_w = ww_read_f64(r);
 	row->from_w = ww_read_f64(r);
+	row->lag_w = ww_read_f64(r);
 	for (uint32_t i = 0; i < BASELINE_MINUTES; i++) {
 		row->minute_power_w[i] = ww_read_f64(r);
 		row->minute_draw_w[i] = ww_read_f64(r);
