@@ -14,11 +14,9 @@ all: # optimised build in build/
 	@tools/need build
 	@tools/build normal
 
-run: all # PFI, comparison and a plan of the sample sweep
+run: all # a simulated cluster of 64 GPUs that must do with 30 % less power for an hour
 	@tools/need run
-	$(BUILD)/src/cli/wattweir pfi examples/sample-sweep.csv
-	$(BUILD)/src/cli/wattweir compare examples/sample-sweep.csv --cut 10,20,30,40
-	$(BUILD)/src/cli/wattweir plan examples/sample-sweep.csv --cluster examples/cluster.yaml --cut 30%
+	$(BUILD)/src/cli/wattweir simulate scenarios/demo.yaml
 
 test: # all tests: gcc optimised, clang with ASan and UBSan, fuzzing for FUZZ_SECONDS
 	@tools/need build test

@@ -20,7 +20,7 @@ static const struct command commands[] = {
 	{"pfi", "how flexible each measured job is (Power Flexibility Index)", ww_cmd_pfi},
 	{"compare", "ways to divide a power cut among the measured jobs, side by side", ww_cmd_compare},
 	{"plan", "caps per job for one power budget, with the reason for each", ww_cmd_plan},
-	{"simulate", "a whole cluster in virtual time: what a budget costs, and whether it is kept", ww_cmd_simulate},
+	{"simulate", "a whole cluster in virtual time, under power budgets", ww_cmd_simulate},
 	{"replay", "goes through a journal again and compares every decision", ww_cmd_replay},
 	{"help", "help on a command", cmd_help},
 };

@@ -69,7 +69,8 @@ struct ww_run {
 	enum ww_division division;
 	uint32_t seconds, n_events, n_jobs;
 	struct ww_event_run *events;
-	double *tps; /* of all jobs, per second */
+	double *tps;      /* of all jobs, per second */
+	double *rate_tps; /* the same with jobs that pause at the rate before it */
 	struct ww_job_end *ends;
 	struct ww_world_account account;
 };
@@ -172,6 +173,9 @@ ww_seeds *ww_seeds_create(bool json);
 void ww_seeds_add(ww_seeds *seeds, const struct ww_simulated *s);
 void ww_seeds_print(ww_seeds *seeds, FILE *out);
 void ww_seeds_destroy(ww_seeds *seeds);
+
+/* "at the meter" and the like. Static. */
+const char *ww_boundary_words(uint8_t boundary);
 
 /* "1:02:03". Returns `out`. */
 #define WW_TEXT_TIME 32

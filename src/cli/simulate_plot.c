@@ -40,17 +40,20 @@ bool ww_simulated_plot(const struct ww_simulated *s, const char *who, const char
 		return false;
 	}
 	const struct ww_event_run *e = &run->events[s->main_event];
+	char title[200];
+	snprintf(title, sizeof title, "%s: power of %s, %s", e->told->name, s->scene->scenario->rows[e->told->row].name,
+	         ww_boundary_words(e->told->boundary));
 	ww_plot *plot = ww_plot_create(2);
-	ww_plot_panel(plot, &(struct ww_plot_frame){e->told->name, "minutes", "power, kW", "top right"});
+	ww_plot_panel(plot, &(struct ww_plot_frame){title, "minutes", "kW", "bottom left"});
 	ww_plot_series(plot, WW_PLOT_LINE, 3, "budget");
 	draw_budget(plot, e, run->seconds);
 	ww_plot_series(plot, WW_PLOT_LINE, 0, "power under wattweir");
 	draw(plot, e->power_w, run->seconds, 1e-3);
-	ww_plot_panel(plot, &(struct ww_plot_frame){"tokens per second of all jobs", "minutes", "thousand tokens/s",
-	                                            "bottom right"});
+	ww_plot_panel(plot, &(struct ww_plot_frame){"tokens per second of all jobs, pauses left out", "minutes",
+	                                            "thousand tokens/s", "bottom left"});
 	for (size_t i = 0; i < N_LINES; i++) {
 		ww_plot_series(plot, WW_PLOT_LINE, lines[i].colour, lines[i].name);
-		draw(plot, s->runs[lines[i].division]->tps, run->seconds, 1e-3);
+		draw(plot, s->runs[lines[i].division]->rate_tps, run->seconds, 1e-3);
 	}
 	bool fine = ww_plot_write(plot, who, path);
 	ww_plot_destroy(plot);

@@ -18,7 +18,7 @@ char *ww_text_time(double seconds, char out[WW_TEXT_TIME])
 	return out;
 }
 
-static const char *boundary_words(uint8_t boundary)
+const char *ww_boundary_words(uint8_t boundary)
 {
 	static const char *const words[WW_N_BOUNDARIES] = {"at the GPUs", "at the IT equipment", "at the meter"};
 	return words[boundary];
@@ -30,7 +30,7 @@ static void print_heading(const struct ww_simulated *s, const struct ww_event_ru
 {
 	char start[WW_TEXT_TIME], end[WW_TEXT_TIME], *name = ww_text_clean(e->told->name, 60);
 	char *row = ww_text_clean(s->scene->scenario->rows[e->told->row].name, 60);
-	fprintf(out, "%s: %s, %s, %s to %s\n", name, row, boundary_words(e->told->boundary),
+	fprintf(out, "%s: %s, %s, %s to %s\n", name, row, ww_boundary_words(e->told->boundary),
 	        ww_text_time(e->first, start), e->told->end_us == WW_NEVER_US ? "open end" : ww_text_time(e->end, end));
 	free(name);
 	free(row);

@@ -16,6 +16,7 @@ struct walk {
 	struct ww_run *run;
 	size_t main_event;
 	enum ww_sim_state *states; /* of each job at the end of the last second */
+	double *rate_tps;          /* of each job when it ran last */
 	uint32_t *owner;           /* per GPU: the job that holds it or held it last */
 	double *ran_w;             /* per GPU: its draw when its job ran last */
 	double *node_dips_w;       /* of the GPUs of each node */
@@ -194,7 +195,10 @@ static void measure_jobs(const struct walk *walk, const struct ww_world_second *
 		enum ww_sim_state state = ww_plant_job_state(s->plant, j);
 		bool ran = state == WW_SIM_RUNNING && walk->states[j] == WW_SIM_RUNNING;
 		double tps = ww_plant_job_tps(s->plant, j);
+		if (ran || !holds(state))
+			walk->rate_tps[j] = tps;
 		run->tps[second] += tps;
+		run->rate_tps[second] += walk->rate_tps[j];
 		measure_gpus(walk, s, j, ran);
 		add_means(run, second, j, &(struct ww_job_mean){ran ? tps : 0, ran, holds(state)});
 		walk->states[j] = state;
@@ -262,6 +266,7 @@ static ww_status walk_through(struct walk *walk, const struct ww_run_watch *watc
 	struct ww_run *run = walk->run;
 	uint32_t n_gpus = walk->scene->scenario->n_gpus;
 	walk->states = ww_cli_alloc(run->n_jobs, sizeof *walk->states);
+	walk->rate_tps = ww_cli_alloc(run->n_jobs, sizeof *walk->rate_tps);
 	walk->owner = ww_cli_alloc(n_gpus, sizeof *walk->owner);
 	walk->ran_w = ww_cli_alloc(n_gpus, sizeof *walk->ran_w);
 	walk->node_dips_w = ww_cli_alloc(walk->scene->plant.n_nodes, sizeof *walk->node_dips_w);
@@ -275,6 +280,7 @@ static ww_status walk_through(struct walk *walk, const struct ww_run_watch *watc
 		status = live(walk, world, watch, err);
 	ww_world_destroy(world);
 	free(walk->states);
+	free(walk->rate_tps);
 	free(walk->owner);
 	free(walk->ran_w);
 	free(walk->node_dips_w);
@@ -290,6 +296,7 @@ ww_status ww_run_create(struct ww_scene *scene, enum ww_division division, const
 	run->seconds = (uint32_t)(scene->scenario->duration_us / WW_SECOND_US);
 	run->n_jobs = scene->plant.n_jobs;
 	run->tps = ww_cli_alloc(run->seconds, sizeof *run->tps);
+	run->rate_tps = ww_cli_alloc(run->seconds, sizeof *run->rate_tps);
 	run->ends = ww_cli_alloc(run->n_jobs, sizeof *run->ends);
 	start_events(scene, run);
 	scene->spec.division = division;
@@ -318,6 +325,7 @@ void ww_run_destroy(struct ww_run *run)
 	}
 	free(run->events);
 	free(run->tps);
+	free(run->rate_tps);
 	free(run->ends);
 	free(run);
 }

@@ -44,9 +44,18 @@ def test_plan():
     check("wattweir-plan.1", 3)
 
 
+def test_simulate():
+    check("wattweir-simulate.1", 2)
+
+
+def test_replay():
+    check("wattweir-replay.1", 1)
+
+
 def test_no_page_is_forgotten():
     assert {page.name for page in PAGES.iterdir() if examples(page.name)} == {
-        "wattweir.1", "wattweir-pfi.1", "wattweir-compare.1", "wattweir-plan.1"}
+        "wattweir.1", "wattweir-pfi.1", "wattweir-compare.1", "wattweir-plan.1", "wattweir-simulate.1",
+        "wattweir-replay.1"}
 
 
 if __name__ == "__main__":

@@ -34,7 +34,8 @@ def as_a_reader(folder):
             (folder / name).write_text(text, encoding="utf-8")
     (folder / "build/src/cli").mkdir(parents=True)
     (folder / "build/src/cli/wattweir").symlink_to(PROGRAM)
-    (folder / "examples").symlink_to(SOURCE / "examples")
+    for name in ("examples", "scenarios"):
+        (folder / name).symlink_to(SOURCE / name)
 
 
 def run_all(lines):
@@ -58,7 +59,7 @@ def test_commands_of_wattweir():
 def test_make_run():
     printed = subprocess.run(["make", "-n", "run"], cwd=SOURCE, capture_output=True, text=True, check=True, timeout=60).stdout
     lines = [line for line in printed.splitlines() if line.startswith("build/src/cli/wattweir ")]
-    assert [line.split()[1] for line in lines] == ["pfi", "compare", "plan"], printed
+    assert lines == ["build/src/cli/wattweir simulate scenarios/demo.yaml"], printed
     run_all(lines)
 
 
@@ -93,7 +94,8 @@ def test_commands_of_the_sweep_format():
 def test_links():
     for target in re.findall(r"\]\(([^)#:]+)\)", README):
         assert (SOURCE / target).is_file(), f"{target} is not there"
-    minidom.parse(str(SOURCE / "docs/sample-curves.svg"))
+    for name in re.findall(r"!\[[^\]]*\]\(([^)]+\.svg)\)", README):
+        minidom.parse(str(SOURCE / name))
 
 
 def test_exit_codes_and_words_of_the_tables():

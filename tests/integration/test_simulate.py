@@ -1,0 +1,293 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""wattweir simulate and replay: figures that agree with the trace, the same bytes from the same seed, journals."""
+import csv
+import json
+import os
+import pty
+import struct
+import subprocess
+import tempfile
+from pathlib import Path
+from xml.dom import minidom
+
+import harness
+from harness import PROGRAM, SOURCE, fails, good, good_json, near, run
+
+DEMO = "scenarios/demo.yaml"
+SMALL = """
+name: small
+duration: 20 min
+objective: tokens
+rows:
+  - {name: site, meter: yes, cooling: 8%}
+nodes:
+  - {name: node, count: 2, gpus: 4, on: site, host: 1 kW}
+jobs:
+  - {name: dense, family: dense-pretrain, gpus: 4, tier: 3, checkpoint: {every: 4 min, for: 20 s, power: 115 W}}
+  - {name: 'moe, "large"', family: moe-lora, gpus: 4, tier: 3}
+curves: {at: [20%, 50%]}
+events:
+  - {name: event, announce: 9 min, start: 10 min, for: 5 min, cut: 25%}
+"""
+KEYS = """baseline_power_w budget_w boundary event_mean_power_w worst_over_budget_w unused_frac unused_dips_frac
+    time_to_target_s floors_broken tps recovered_frac snapback_max_frac invariant_broken""".split()
+
+
+class Folder:
+    """A folder that goes away at the end, with the small scenario in it, changed by (old, new)."""
+
+    def __init__(self, *changes):
+        self.text = SMALL
+        for old, new in changes:
+            assert old in self.text, old
+            self.text = self.text.replace(old, new)
+
+    def __enter__(self):
+        self.folder = tempfile.TemporaryDirectory()
+        path = Path(self.folder.name)
+        (path / "small.yaml").write_text(self.text, encoding="utf-8")
+        return path
+
+    def __exit__(self, *problem):
+        self.folder.cleanup()
+
+
+# ---- Figures --------------------------------------------------------------------------------------------------------
+
+def test_demo():
+    answer = good_json("simulate", DEMO)
+    assert all(key in answer for key in KEYS), sorted(answer)
+    assert answer["boundary"] == "meter" and len(answer["events"]) == 1 and len(answer["jobs"]) == 11
+    assert answer["worst_over_budget_w"] <= 0 and answer["time_to_target_s"] <= 10, answer
+    assert answer["invariant_broken"] == 0 and answer["floors_broken"] == 0, answer
+    near(answer["budget_w"], 0.7 * answer["baseline_power_w"], 1)
+    near(answer["event_mean_power_w"], answer["budget_w"], 0.07 * answer["budget_w"])
+    assert answer["snapback_max_frac"] <= 1.02 and 0 < answer["unused_frac"] <= 0.035, answer
+    tps = answer["tps"]
+    assert tps["equal"] < tps["wattweir"] < 1.002 * tps["oracle"] < tps["baseline"], tps
+    near(answer["recovered_frac"], (tps["wattweir"] - tps["equal"]) / (tps["oracle"] - tps["equal"]), 1e-9)
+    assert answer["recovered_frac"] > 0.6, answer["recovered_frac"]
+
+
+def test_trace_agrees():
+    with Folder() as folder:
+        answer = good_json("simulate", folder / "small.yaml", "--trace", folder / "t.csv")
+        with open(folder / "t.csv", encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+    assert [int(row["time_s"]) for row in rows] == list(range(1200))
+    assert list(rows[0])[-2:] == ['moe, "large" tps', 'moe, "large" cap_w'], list(rows[0])
+    event = rows[608:900]  # settle, 3 s, and 5 s
+    power = [float(row["power_w"]) for row in event]
+    near(answer["event_mean_power_w"], sum(power) / len(power), 0.1)
+    near(answer["worst_over_budget_w"], max(float(row["power_w"]) - float(row["budget_w"]) for row in event), 0.1)
+    assert rows[599]["budget_w"] == "" and rows[900]["budget_w"] == "" and rows[600]["budget_w"]
+    running = [float(row["dense tps"]) for row in event if float(row["dense tps"]) > 0]
+    before = [float(row["dense tps"]) for row in rows[:600]]
+    kept = answer["jobs"][0]["kept_wattweir_frac"]
+    near(kept, sum(running) / len(running) / max(before), 0.01)
+    near(answer["before_mean_power_w"], sum(float(row["power_w"]) for row in rows[:600]) / 600, 0.1)
+    assert sum(int(row["commands"]) for row in rows) == answer["runs"]["wattweir"]["commands"]
+
+
+def test_same_plant_before_the_event():
+    """What is lived under the three divisions differs only where one divides."""
+    runs = good_json("simulate", DEMO)["runs"]
+    powers = [runs[name]["before_mean_power_w"] for name in ("equal", "wattweir", "oracle")]
+    near(max(powers), min(powers), 1e-3 * min(powers))
+
+
+def test_other_scenarios():
+    for name in ("two-feeds", "notice"):
+        answer = good_json("simulate", f"scenarios/{name}.yaml")
+        assert answer["invariant_broken"] == 0, (name, answer["runs"]["wattweir"]["first_breach"])
+        assert all(event["worst_over_budget_w"] <= 0 for event in answer["events"]), answer["events"]
+
+
+def test_report():
+    report = good("simulate", DEMO)
+    for word in ("30.0 % asked", "below the budget", "left unused", "afterwards", "all kept", "equal cut", "wattweir",
+                 "oracle", "why", "dense-large"):
+        assert word in report, word
+    with Folder() as folder:
+        assert 'moe, "large"' in good("simulate", folder / "small.yaml")
+
+
+def test_no_event():
+    with Folder((SMALL[SMALL.index("events:"):], "")) as folder:
+        assert "no event" in good("simulate", folder / "small.yaml")
+        assert good_json("simulate", folder / "small.yaml")["events"] == []
+        fails(1, "simulate", folder / "small.yaml", "--plot", folder / "o.svg", stdout=subprocess.DEVNULL, says="no event")
+
+
+def test_infeasible_needs_attention():
+    with Folder(("cut: 25%", "limit: 3500 W")) as folder:
+        result = run("simulate", folder / "small.yaml")
+        assert result.returncode == 3 and "INFEASIBLE" in result.stdout and "ABOVE" in result.stdout, result
+        assert good_json("simulate", folder / "small.yaml", code=3)["missing_w"] > 100
+
+
+def test_broken_floors_need_attention():
+    """A budget that can be kept, but only below the floors."""
+    with Folder(("cut: 25%", "cut: 40%"), ("gpus: 4, tier: 3}", "gpus: 4, floor: 99%}")) as folder:
+        assert "BROKEN: dense keeps" in good("simulate", folder / "small.yaml", code=3)
+        answer = good_json("simulate", folder / "small.yaml", code=3)
+    assert answer["floors_broken"] == 2 and answer["missing_w"] == 0, answer
+    assert all(job["kept_wattweir_frac"] < job["floor_frac"] for job in answer["jobs"]), answer["jobs"]
+
+
+# ---- Seeds ----------------------------------------------------------------------------------------------------------
+
+def test_same_seed_same_bytes():
+    with Folder() as folder:
+        path = folder / "small.yaml"
+        first = good("simulate", path, "--json", "--seed=5")
+        assert first == good("simulate", path, "--json", "--seed=5")
+        assert first != good("simulate", path, "--json", "--seed=6")
+
+
+def test_seeds():
+    with Folder() as folder:
+        path = folder / "small.yaml"
+        answer = good_json("simulate", path, "--seed=3", "--seeds=2")
+        singles = [good_json("simulate", path, f"--seed={seed}") for seed in (3, 4)]
+        assert answer["seeds"] == singles
+        sums = [sum(one["tps"][a] - one["tps"]["equal"] for one in singles) for a in ("wattweir", "oracle")]
+        near(answer["recovered_frac"], sums[0] / sums[1], 1e-9)
+        assert len(good("simulate", path, "--seed=3", "--seeds=2").splitlines()) >= 6
+
+
+# ---- Journals -------------------------------------------------------------------------------------------------------
+
+def frames(data):
+    """(start, kind, payload, end) of each."""
+    at = data.index(b"\n") + 1
+    while at < len(data):
+        kind, length = struct.unpack_from("<BI", data, at)
+        yield at, kind, data[at + 5:at + 5 + length], at + 13 + length
+        at += 13 + length
+
+
+def test_replay():
+    with Folder() as folder:
+        path, journal = folder / "small.yaml", folder / "j"
+        for begin in ([], ["--journal-from=650"]):
+            good("simulate", path, "--journal", journal, *begin)
+            text = good("replay", journal)
+            assert text.endswith(" decisions, all the same\n"), text
+            kinds = [kind for _, kind, _, _ in frames(journal.read_bytes())]
+            assert f"{kinds.count(2):,} inputs, {kinds.count(4):,} decisions" in text and kinds[0] == 1, text
+            assert (kinds.count(4) > 1150) != bool(begin), text
+        piped = subprocess.run(f"{PROGRAM} simulate {path} --journal - | {PROGRAM} replay -", shell=True, cwd=SOURCE,
+                               capture_output=True, text=True, check=True, timeout=60)
+        assert piped.stdout.endswith("all the same\n") and not piped.stderr, piped
+
+
+def test_replay_finds_a_difference():
+    with Folder() as folder:
+        journal = folder / "j"
+        good("simulate", folder / "small.yaml", "--journal", journal)
+        data = journal.read_bytes()
+        event = 6  # enum ww_input_kind
+        cut = [(start, end) for start, kind, payload, end in frames(data) if kind == 2 and payload[0] == event]
+        assert len(cut) == 1, cut
+        journal.write_bytes(data[:cut[0][0]] + data[cut[0][1]:])
+        text = good("replay", journal, code=3)
+        assert all(word in text for word in ("is another one", "00:09:00", "in its commands")), text
+
+
+def test_damaged_journals():
+    with Folder() as folder:
+        journal = folder / "j"
+        good("simulate", folder / "small.yaml", "--journal", journal)
+        data = journal.read_bytes()
+        spots = list(frames(data))
+        damaged = bytearray(data)
+        damaged[spots[40][0] + 9] ^= 1
+        first_state = data[:spots[0][0]] + data[spots[0][3]:]
+        for text, says in ((bytes(damaged), "frame 41"), (data[:-3], "cut short"), (b"", "empty"),
+                           (b"hello\n", "no journal"), (first_state, "before any state"), (data[:spots[1][0]], "no decision")):
+            journal.write_bytes(text)
+            fails(1, "replay", journal, says=says)
+    fails(1, "replay", "nowhere", says="nowhere")
+    fails(2, "replay", says="no FILE")
+    fails(2, "replay", "a", "b", says="one journal")
+
+
+# ---- The rest -------------------------------------------------------------------------------------------------------
+
+def test_plot():
+    harness.need_gnuplot()
+    with Folder() as folder:
+        result = run("simulate", folder / "small.yaml", "--plot", folder / "o.svg")
+        assert result.returncode == 0 and result.stderr.startswith("wattweir simulate: wrote "), result
+        words = " ".join(harness.texts(minidom.parse(str(folder / "o.svg"))))
+        assert all(word in words for word in ("budget", "oracle", "equal cut", "site, at the meter")), words
+
+
+def test_mistakes():
+    with Folder() as folder:
+        path = folder / "small.yaml"
+        fails(2, "simulate", says="no SCENARIO")
+        fails(2, "simulate", path, path, says="one scenario")
+        fails(2, "simulate", path, "--seed=1.5", says="--seed")
+        fails(2, "simulate", path, "--seeds=0", says="1 to 100000")
+        fails(2, "simulate", path, "--seeds=2", "--trace", folder / "t", says="--seed")
+        fails(2, "simulate", path, "--journal-from=3", says="--journal")
+        fails(2, "simulate", path, "--plot=o.png", says=".svg")
+        for option in ("--trace", "--journal"):
+            fails(2, "simulate", path, option, path, says="overwritten")
+            fails(1, "simulate", path, option, folder / "none/t", says="cannot write")
+        fails(1, "simulate", folder / "other.yaml", says="other.yaml")
+        path.write_text(SMALL.replace("cut: 25%", "cut: 25"), encoding="utf-8")
+        fails(1, "simulate", path, says="small.yaml:")
+        path.write_text(SMALL.replace("family: moe-lora", f"sweep: {SOURCE / harness.SAMPLE}, group: none"), encoding="utf-8")
+        fails(1, "simulate", path, says="no group 'none'")
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        fails(1, "simulate", DEMO, stdout=full, says="cannot write")
+    fails(1, "simulate", DEMO, "--journal=/dev/full", says="/dev/full")
+
+
+def test_sweep_as_a_job():
+    group = good_json("pfi", harness.SAMPLE)["groups"][0]["group"]
+    with Folder(("family: moe-lora", f"sweep: {SOURCE / harness.SAMPLE}, group: '{group}'")) as folder:
+        job = good_json("simulate", folder / "small.yaml")["jobs"][1]
+        assert 0.5 < job["kept_wattweir_frac"] <= 1, job
+
+
+def on_terminal(*args, env=None):
+    """What stderr shows when it is a terminal, and stdout."""
+    leader, follower = pty.openpty()
+    with subprocess.Popen([PROGRAM, *map(str, args)], cwd=SOURCE, stdout=subprocess.PIPE, stderr=follower, text=True,
+                          env={**os.environ, **(env or {})}) as process:
+        os.close(follower)
+        shown = b""
+        while True:
+            try:
+                piece = os.read(leader, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            shown += piece
+        text = process.stdout.read()
+    os.close(leader)
+    assert process.returncode == 0, shown
+    return shown.decode(), text
+
+
+def test_live_line():
+    with Folder() as folder:
+        path = folder / "small.yaml"
+        plain = good("simulate", path)
+        shown, text = on_terminal("simulate", path, env={"NO_COLOR": ""})
+        coloured, _ = on_terminal("simulate", path, env={"TERM": "xterm"})
+        assert text == plain and "\r" in shown and "wattweir" in shown and " of " in shown and "tokens/s" in shown, shown
+        assert "\x1b[32m" not in shown and "\x1b[32m" in coloured, coloured
+        assert shown.endswith("\r\x1b[K"), repr(shown[-40:])
+        result = run("simulate", path, "--live")
+        assert result.stdout == plain and len(result.stderr.splitlines()) >= 1 and "\r" not in result.stderr, result
+
+
+if __name__ == "__main__":
+    harness.main(globals())
