@@ -75,10 +75,8 @@ static void manage_again(ww_node *node)
 	for (uint32_t i = 0; i < node->options.n_gpus; i++) {
 		struct gpu *gpu = &node->gpus[i];
 		int64_t last_us = gpu->fights_us[(gpu->n_fights + FIGHTS_MAX - 1) % FIGHTS_MAX];
-		if (gpu->lost && later(last_us, node->options.fight_window_us) < node->now_us) {
+		if (gpu->lost && later(last_us, node->options.fight_window_us) < node->now_us)
 			gpu->lost = false;
-			gpu->n_fights = 0;
-		}
 	}
 }
 
@@ -94,7 +92,6 @@ static void accept(ww_node *node, const struct ww_command *c)
 	take_schedule(node, c);
 	manage_again(node);
 	node->dirty = true;
-	node->store_us = node->now_us;
 	node_answer(node);
 }
 

@@ -50,11 +50,10 @@ static void count_foreign(ww_node *node, uint32_t i, enum ww_alarm what)
 	node_have_news(node);
 }
 
-static void write_over(ww_node *node, struct gpu *gpu)
+static void write_over(struct gpu *gpu)
 {
 	gpu->due_w = gpu->target_w;
 	gpu->unbound = false;
-	gpu->retry_us = node->now_us;
 }
 
 /* False when this is once more than allowed within the window. */
@@ -73,7 +72,7 @@ static void find_foreign(ww_node *node, uint32_t i)
 {
 	struct gpu *gpu = &node->gpus[i];
 	float enforced_w = gpu->enforced.value, most_w = gpu->target_w, least_w = fminf(gpu->target_w, gpu->settled_w);
-	if (!node_manages(node, gpu) || isnan(gpu->target_w) || gpu->writing)
+	if (!node_manages(node, gpu) || isnan(gpu->target_w))
 		return;
 	/* A limit that still has to be written is no reason for another one than that before. */
 	if (!isnan(gpu->due_w))
@@ -84,12 +83,12 @@ static void find_foreign(ww_node *node, uint32_t i)
 		if (gpu->lost)
 			node_alarm(node, i, WW_ALARM_FIGHT_LOST);
 		else
-			write_over(node, gpu);
+			write_over(gpu);
 	} else if (enforced_w < least_w - TOLERANCE_W) {
 		count_foreign(node, i, WW_ALARM_FOREIGN_LOWER);
 		gpu->settled_w = enforced_w;
 		if (node->options.reassert_lower && may_fight(node, gpu))
-			write_over(node, gpu);
+			write_over(gpu);
 	} else if (enforced_w > gpu->settled_w) {
 		gpu->settled_w = enforced_w;
 	}

@@ -17,7 +17,7 @@ void node_aim(ww_node *node, struct gpu *gpu, float w, bool unbound)
 
 bool node_lease_is_valid(const ww_node *node)
 {
-	return node->lease.given && !node->lease.lapsed && node->now_us < node->lease.end_us;
+	return node->lease.given && node->now_us < node->lease.end_us;
 }
 
 /* What a new limit is held against: NAN = not known yet. */
@@ -105,7 +105,6 @@ void node_release(ww_node *node, bool force)
 		gpu->target_w = NAN;
 		gpu->due_w = settable_w(node, i, gpu->recorded_w);
 		gpu->unbound = true;
-		gpu->retry_us = node->now_us;
 		gpu->step = -1;
 	}
 }

@@ -206,7 +206,6 @@ void node_store(ww_node *node, struct acts *acts)
 	node->dirty = false;
 	node->storing = true;
 	node->stored_seen = node->seen;
-	node->stored_records = 0;
 	for (uint32_t i = 0; i < node->options.n_gpus; i++)
 		if (!isnan(node->gpus[i].recorded_w))
 			node->stored_records |= 1u << i;

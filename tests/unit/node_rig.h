@@ -28,7 +28,7 @@ struct rig {
 	float floor_w[WW_NODE_GPUS_MAX], ceiling_w[WW_NODE_GPUS_MAX]; /* of what the board makes of a limit */
 	bool deaf[WW_NODE_GPUS_MAX];                                  /* writes fail */
 	bool blind[WW_NODE_GPUS_MAX];                                 /* reads fail */
-	bool mute;                                                    /* READ_BACK is not answered */
+	bool mute, hang;                                              /* READ_BACK is not answered; nor is WRITE_CAP */
 	/* Disk. */
 	bool disk_fails;
 	uint8_t disk[8192];
@@ -92,6 +92,8 @@ static void write_cap(struct rig *rig, uint32_t gpu, float cap_w)
 	rig->writes_of[gpu]++;
 	if (!rig->deaf[gpu])
 		rig->limit_w[gpu] = fmaxf(rig->floor_w[gpu], fminf(cap_w, rig->ceiling_w[gpu]));
+	if (rig->hang)
+		return;
 	rig->in[rig->n_in++] = (struct ww_node_in){
 		.kind = WW_NODE_IN_WRITTEN,
 		.u.written = {gpu, !rig->deaf[gpu], reading_of(rig->blind[gpu] ? NAN : rig->limit_w[gpu])}};
@@ -125,6 +127,7 @@ static void note_ack(struct rig *rig, const struct ww_ack *ack)
 	assert_int_equal(ww_check_ack(ack, NULL), WW_OK);
 	rig->acks++;
 	rig->ack = *ack;
+	assert_int_equal(ack->n_gpus, rig->options.n_gpus);
 	if (ack->verdict == WW_ACK_DONE) {
 		rig->done = *ack;
 		rig->n_done++;
@@ -158,6 +161,8 @@ static void carry_out(struct rig *rig, const struct ww_node_act *act)
 		break;
 	case WW_ACT_HELLO:
 		check_from(rig, &act->u.hello->from);
+		assert_int_equal(ww_check_hello(act->u.hello, NULL), WW_OK);
+		assert_int_equal(act->u.hello->n_gpus, rig->options.n_gpus);
 		rig->hellos++;
 		rig->hello = *act->u.hello;
 		break;

@@ -18,6 +18,7 @@ static void test_foreign_raise(void **state)
 	assert_near(rig->limit_w[1], 400, 0);
 	assert_int_equal(rig->alarms[WW_ALARM_FOREIGN_RAISE], 1);
 	assert_int_equal(rig->n_news, 1);
+	assert_near(rig->alarm_w, 600, 0);
 	assert_int_equal(rig->news.gpus[1].foreign, 1);
 	assert_int_equal(rig->news.gpus[0].foreign, 0);
 	assert_near(rig->news.gpus[1].enforced_w.value, 400, 0);
@@ -91,6 +92,13 @@ static void test_foreign_lower_is_respected(void **state)
 	assert_near(rig->alarm_w, 300, 0);
 	assert_int_equal(rig->news.gpus[0].foreign, 1);
 	assert_near(rig->news.gpus[0].target_w, 400, 0);
+	/* Lowered twice, with a way up between. */
+	rig->limit_w[0] = 390;
+	rig_run(rig, 111 * SECOND);
+	assert_int_equal(rig->alarms[WW_ALARM_FOREIGN_LOWER], 1);
+	rig->limit_w[0] = 300;
+	rig_run(rig, 112 * SECOND);
+	assert_int_equal(rig->alarms[WW_ALARM_FOREIGN_LOWER], 2);
 	rig_cap(rig, 1, 2, 400); /* the same again */
 	assert_int_equal(rig->writes, writes);
 	rig_cap(rig, 1, 3, 450);
@@ -122,6 +130,37 @@ static void test_foreign_lower_is_reasserted(void **state)
 	}
 	assert_near(rig->limit_w[0], 300, 0);
 	assert_int_equal(rig->sample.gpus[0].managed, 1);
+	rig_destroy(rig);
+}
+
+/* What followed the lease may have been a raise; that does not make one of what a foreign hand took. */
+static void test_lower_after_the_lapse(void **state)
+{
+	struct rig *rig = rig_new(1);
+	(void)state;
+	rig->options.reassert_lower = true;
+	rig_start(rig);
+	struct ww_command c = rig_command(rig, 1, 1, 400);
+	c.after = WW_AFTER_RESTORE;
+	rig_obey(rig, &c);
+	rig_run(rig, 120 * SECOND);
+	assert_near(rig->limit_w[0], 650, 0);
+	rig->limit_w[0] = 500;
+	rig_run(rig, 125 * SECOND);
+	assert_near(rig->limit_w[0], 500, 0);
+	rig_destroy(rig);
+}
+
+static void test_foreign_is_counted_to_255(void **state)
+{
+	struct rig *rig = rig_new(1);
+	(void)state;
+	rig->options.fight_window_us = 0;
+	rig_start(rig);
+	rig_cap(rig, 1, 1, 400);
+	raise_again(rig, 300);
+	assert_near(rig->limit_w[0], 400, 0);
+	assert_int_equal(rig->sample.gpus[0].foreign, 255);
 	rig_destroy(rig);
 }
 
@@ -205,6 +244,35 @@ static void test_write_fails(void **state)
 	rig_destroy(rig);
 }
 
+/* A period after the write, not at the beat of the samples. */
+static void test_retry_after_a_period(void **state)
+{
+	struct rig *rig = rig_create(1);
+	(void)state;
+	rig->deaf[0] = true;
+	rig->now_us += 300000;
+	rig_cap(rig, 1, 1, 400);
+	rig_run(rig, 101 * SECOND + 299999);
+	assert_int_equal(rig->writes, 1);
+	rig_run(rig, 101 * SECOND + 300000);
+	assert_int_equal(rig->writes, 2);
+	rig_destroy(rig);
+}
+
+/* What a step is up from is our limit, not the one that the board does not leave. */
+static void test_step_up_of_a_deaf_board(void **state)
+{
+	struct rig *rig = rig_create(1);
+	(void)state;
+	rig->deaf[0] = true;
+	struct ww_command c = rig_command(rig, 1, 1, 400);
+	add_step(&c, 20 * SECOND, 500);
+	assert_int_equal(rig_judge(rig, &c), WW_ACK_DONE);
+	rig_run(rig, 125 * SECOND);
+	assert_near(rig->sample.gpus[0].target_w, 400, 0);
+	rig_destroy(rig);
+}
+
 static void test_reads_back_higher(void **state)
 {
 	struct rig *rig = rig_create(1);
@@ -219,7 +287,8 @@ static void test_reads_back_higher(void **state)
 	assert_int_equal(rig->alarms[WW_ALARM_FOREIGN_RAISE], 0);
 	assert_int_equal(rig->alarms[WW_ALARM_WRITE_FAILED], 1);
 	assert_int_equal(rig->sample.gpus[0].held, 0);
-	rig_cap(rig, 1, 2, 400);
+	rig_cap(rig, 1, 2, 400); /* which does not wait for the next try */
+	assert_near(rig->limit_w[0], 400, 0);
 	rig_run(rig, 106 * SECOND);
 	assert_int_equal(rig->writes, 5);
 	assert_int_equal(rig->sample.gpus[0].held, 1);
@@ -256,6 +325,7 @@ static void test_limit_not_known(void **state)
 	rig_run(rig, 102 * SECOND);
 	assert_int_equal(rig->writes, 0);
 	assert_int_equal(rig->sample.gpus[0].enforced_w.status, WW_READING_TIMEOUT);
+	assert_nan(rig->sample.gpus[0].target_w);
 	assert_nan(rig->sample.gpus[0].enforced_w.value);
 	rig->blind[0] = false;
 	rig_run(rig, 103 * SECOND);
@@ -266,6 +336,12 @@ static void test_limit_not_known(void **state)
 	rig_obey(rig, &c);
 	assert_near(rig->limit_w[0], 300, 0);
 	assert_int_equal(rig->alarms[WW_ALARM_WRITE_FAILED], 1);
+	/* Also after the lease. */
+	c = rig_command(rig, 1, 3, 300);
+	add_step(&c, 20 * SECOND, 250);
+	rig_obey(rig, &c);
+	rig_run(rig, 130 * SECOND);
+	assert_near(rig->limit_w[0], 250, 0);
 	rig_destroy(rig);
 }
 
@@ -396,10 +472,14 @@ int main(void)
 		cmocka_unit_test(test_no_fight),
 		cmocka_unit_test(test_foreign_lower_is_respected),
 		cmocka_unit_test(test_foreign_lower_is_reasserted),
+		cmocka_unit_test(test_lower_after_the_lapse),
+		cmocka_unit_test(test_foreign_is_counted_to_255),
 		cmocka_unit_test(test_foreign_between_starts),
 		cmocka_unit_test(test_not_foreign_without_a_target),
 		cmocka_unit_test(test_recorded_once),
 		cmocka_unit_test(test_write_fails),
+		cmocka_unit_test(test_retry_after_a_period),
+		cmocka_unit_test(test_step_up_of_a_deaf_board),
 		cmocka_unit_test(test_reads_back_higher),
 		cmocka_unit_test(test_reads_back_lower),
 		cmocka_unit_test(test_limit_not_known),

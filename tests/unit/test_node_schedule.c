@@ -13,6 +13,7 @@ static void test_steps_down_on_time(void **state)
 	struct rig *rig = rig_create(2);
 	struct ww_command c = rig_command(rig, 1, 1, 600);
 	(void)state;
+	c.spread_us = 9 * SECOND; /* for steps up */
 	add_step(&c, 5 * SECOND + 300, 500);
 	add_step(&c, 60 * SECOND, 300);
 	assert_int_equal(rig_judge(rig, &c), WW_ACK_DONE);
@@ -55,6 +56,7 @@ static void test_step_up_late_within_the_spread(void **state)
 	while (rig->limit_w[0] < 450 && rig->now_us < 110 * SECOND)
 		rig_run(rig, rig->now_us + 1000);
 	assert_true(rig->now_us > 102 * SECOND + 1000 && rig->now_us <= 106 * SECOND);
+	assert_true(rig->now_us % SECOND > 1000); /* not at the next beat */
 	assert_near(rig->limit_w[0], 500, 0);
 	assert_int_equal(rig->news.gpus[0].step, 1);
 	rig_destroy(rig);
@@ -275,6 +277,53 @@ static void test_lapse_restore(void **state)
 	rig_destroy(rig);
 }
 
+/* The end is an end of its own, not the next beat. */
+static void test_lapse_on_time(void **state)
+{
+	struct rig *rig = rig_create(1);
+	(void)state;
+	rig->now_us += 300000;
+	rig_cap(rig, 1, 1, 400);
+	rig_run(rig, 115 * SECOND + 299999);
+	assert_int_equal(rig->alarms[WW_ALARM_LAPSED], 0);
+	rig_run(rig, 115 * SECOND + 300000);
+	assert_int_equal(rig->alarms[WW_ALARM_LAPSED], 1);
+	rig_destroy(rig);
+}
+
+/* The agent wakes after a step and the end that came after it: in their order. */
+static void test_step_before_the_lapse(void **state)
+{
+	struct rig *rig = rig_create(1);
+	struct ww_command c = rig_command(rig, 1, 1, 450);
+	(void)state;
+	c.after = WW_AFTER_FAILCAP;
+	c.failcap_w[0] = 500;
+	add_step(&c, 5 * SECOND, 400);
+	assert_int_equal(rig_judge(rig, &c), WW_ACK_DONE);
+	rig->now_us = 130 * SECOND;
+	rig_put(rig, NULL, 0);
+	assert_near(rig->limit_w[0], 500, 0);
+	rig_start(rig); /* and the step is not carried out again */
+	assert_near(rig->limit_w[0], 500, 0);
+	rig_destroy(rig);
+}
+
+/* A step below our limit is a step down whatever a foreign hand did. */
+static void test_step_below_a_foreign_limit(void **state)
+{
+	struct rig *rig = rig_create(1);
+	struct ww_command c = rig_command(rig, 1, 1, 400);
+	(void)state;
+	add_step(&c, 20 * SECOND, 350);
+	assert_int_equal(rig_judge(rig, &c), WW_ACK_DONE);
+	rig->limit_w[0] = 300;
+	rig_run(rig, 125 * SECOND);
+	assert_near(rig->sample.gpus[0].target_w, 350, 0);
+	assert_near(rig->limit_w[0], 300, 0); /* the lease is over: no raise */
+	rig_destroy(rig);
+}
+
 /* A step after the end is below what the end wrote, also when the agent wakes after both. */
 static void test_step_after_the_lapse(void **state)
 {
@@ -441,6 +490,26 @@ static void test_release_by_force(void **state)
 	rig_destroy(rig);
 }
 
+/* Restoring is a raise: not before the journal holds it. A later command takes its place. */
+static void test_release_without_a_journal(void **state)
+{
+	struct rig *rig = rig_create(2);
+	(void)state;
+	rig_cap(rig, 1, 1, 400);
+	rig->disk_fails = true;
+	rig_release(rig, true);
+	rig_run(rig, 103 * SECOND);
+	assert_near(rig->limit_w[0], 400, 0);
+	struct ww_command c = rig_command(rig, 1, 2, 500);
+	c.step[0].cap_w[1] = NAN;
+	rig_obey(rig, &c);
+	rig->disk_fails = false;
+	rig_run(rig, 105 * SECOND);
+	assert_near(rig->limit_w[0], 500, 0);
+	assert_near(rig->limit_w[1], 400, 0);
+	rig_destroy(rig);
+}
+
 /* A restart does not make a release of the caps: nothing is known of the budget any more than before. */
 static void test_release_after_a_restart(void **state)
 {
@@ -469,6 +538,9 @@ int main(void)
 		cmocka_unit_test(test_lapse_hold),
 		cmocka_unit_test(test_lapse_failcap),
 		cmocka_unit_test(test_lapse_restore),
+		cmocka_unit_test(test_lapse_on_time),
+		cmocka_unit_test(test_step_before_the_lapse),
+		cmocka_unit_test(test_step_below_a_foreign_limit),
 		cmocka_unit_test(test_step_after_the_lapse),
 		cmocka_unit_test(test_raise_kept_from_writing),
 		cmocka_unit_test(test_raise_of_an_earlier_start),
@@ -476,6 +548,7 @@ int main(void)
 		cmocka_unit_test(test_hands_off),
 		cmocka_unit_test(test_release),
 		cmocka_unit_test(test_release_by_force),
+		cmocka_unit_test(test_release_without_a_journal),
 		cmocka_unit_test(test_release_after_a_restart),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
