@@ -62,7 +62,7 @@ static void take_saved(ww_control *c, uint64_t seq)
 	if (seq != c->decision.seq)
 		return;
 	for (uint32_t g = 0; g < c->n_gpus; g++)
-		c->gpus[g].stored_w = c->gpus[g].charge_w;
+		c->gpus[g].stored_w = c->gpus[g].decided_w;
 }
 
 static ww_status take_division(ww_control *c, enum ww_division division, struct ww_error *err)
@@ -148,7 +148,8 @@ static void tell(ww_control *c)
 	for (uint32_t r = 0; r < c->n_rows; r++)
 		tell_row(&c->rows[r], c->now.mono_us, &c->row_decisions[r]);
 	for (uint32_t g = 0; g < c->n_gpus; g++) {
-		const struct gpu *gpu = &c->gpus[g];
+		struct gpu *gpu = &c->gpus[g];
+		gpu->decided_w = gpu->charge_w;
 		c->gpu_decisions[g] = (struct ww_gpu_decision){gpu->charge_w, gpu->cap_w, gpu->target_w, gpu->why};
 	}
 	tell_jobs(c);

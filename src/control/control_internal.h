@@ -58,7 +58,7 @@ struct gpu {
 	int64_t changed_us;               /* when enforced_w was first seen at this value */
 	uint8_t step, held, managed;
 	uint8_t why;
-	float charge_w, stored_w; /* charge now; in the state that was stored last */
+	float charge_w, decided_w, stored_w; /* charge now; in the last decision; in the state that was stored last */
 	float cap_w, target_w;
 	int64_t raised_us; /* last rise of its cap, for steps of a restore */
 };

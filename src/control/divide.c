@@ -380,7 +380,7 @@ static void divide_at(ww_control *c, uint32_t k)
 
 static void look_ahead(ww_control *c)
 {
-	if (c->ahead_us != WW_NEVER_US && (c->n_ahead == 0 || c->now.mono_us - c->ahead_us < AHEAD_AGE_US))
+	if (c->ahead_us != WW_NEVER_US && c->now.mono_us - c->ahead_us < AHEAD_AGE_US)
 		return;
 	c->ahead_us = c->now.mono_us;
 	c->n_ahead = steps_ahead(c, c->ahead);

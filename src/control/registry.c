@@ -107,6 +107,7 @@ static void fresh_gpu(struct gpu *gpu, uint32_t node, const struct ww_node_confi
 	                    .ceiling_w = config->max_w,
 	                    .managed = 1,
 	                    .charge_w = config->max_w,
+	                    .decided_w = config->max_w,
 	                    .stored_w = config->max_w,
 	                    .cap_w = NAN,
 	                    .target_w = config->max_w,
