@@ -245,15 +245,14 @@ void ww_plant_destroy(ww_plant *p)
 
 /* ---- What is written ------------------------------------------------------------------------------------------------- */
 
-/* Caps that count by now make room in the queue; where it is full all the same, the newest takes the last one's place. */
+/* Where the queue is full the newest takes the last one's place. One that should count earlier than one before it counts
+ * with that one. */
 static void enqueue(ww_plant *p, uint32_t gpu, struct sim_write write)
 {
 	struct sim_write *w = &p->writes[(size_t)gpu * SIM_PENDING];
 	uint8_t n = p->n_writes[gpu];
 	if (n == SIM_PENDING)
 		n--;
-	if (n > 0)
-		write.at_us = write.at_us < w[n - 1].at_us ? w[n - 1].at_us : write.at_us;
 	w[n] = write;
 	p->n_writes[gpu] = n + 1;
 }

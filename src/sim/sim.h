@@ -123,8 +123,8 @@ double ww_plant_enforced_w(const ww_plant *plant, uint32_t gpu); /* 0 while the 
 
 /* Of the last lived second. */
 double ww_plant_gpu_w(const ww_plant *plant, uint32_t gpu); /* true mean draw */
-double ww_plant_sensor_w(const ww_plant *plant,
-                         uint32_t gpu); /* what the board says: gain, noise, 1 s mean; NAN: off */
+/* What the board says of that second: gain, noise. NAN: no power. */
+double ww_plant_sensor_w(const ww_plant *plant, uint32_t gpu);
 double ww_plant_row_w(const ww_plant *plant, uint32_t row, int boundary); /* true: 0 gpu, 1 it, 2 meter */
 double ww_plant_meter_w(const ww_plant *plant, uint32_t row);             /* what the meter says, at the meter */
 double ww_plant_job_tps(const ww_plant *plant, uint32_t job);

@@ -143,7 +143,7 @@ struct ww_plant {
 	double *steady_w, *lag_w; /* of its job; lag: what is left of the draw before the last change */
 	double *mean_w;           /* of the last second */
 	uint32_t *node_of, *job_of;
-	struct sim_write *writes; /* SIM_PENDING each, in the order of time */
+	struct sim_write *writes; /* SIM_PENDING each, in the order of writing */
 	uint8_t *n_writes;
 
 	struct sim_node *nodes;

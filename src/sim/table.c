@@ -46,7 +46,8 @@ static struct sim_knot physics_knot(const struct ww_sim_board *b, const struct w
 	};
 }
 
-/* The grid point nearest to a kink moves there, so that nothing is interpolated across it. */
+/* The grid point nearest to the kink of V moves there, so that nothing is interpolated across it. Across that of memory
+ * power and throughput bend alike. */
 static void snap(double *x, double kink)
 {
 	double at = (kink - x[0]) / (x[INTERVALS] - x[0]) * INTERVALS;
@@ -59,7 +60,6 @@ static void physics_table(const struct ww_sim_board *board, const struct ww_sim_
 	double x[INTERVALS + 1];
 	for (int k = 0; k <= INTERVALS; k++)
 		x[k] = board->x_least + (1 - board->x_least) * k / INTERVALS;
-	snap(x, MEMORY_KNEE);
 	if (board->sag > 0)
 		snap(x, 1 - (1 - board->v_least) / board->sag);
 	for (int k = 0; k <= INTERVALS; k++) {

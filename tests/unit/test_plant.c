@@ -228,6 +228,36 @@ static void test_gain(void **state)
 	finish(&s);
 }
 
+/* Chips stay within 0.9 and 1.12, gains within three times their spread. */
+static void test_spread_is_clipped(void **state)
+{
+	struct spread gain = {1, 0, 0}, w = {1e9, 0, 0};
+	struct ww_sim_physics middle = ww_sim_middle_of(WW_SIM_MOE_LORA);
+	double tau;
+	(void)state;
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		struct set_up s;
+		set_up(&s, 8);
+		s.spec.seed = seed;
+		s.spec.board.chip_sd = 0.1;
+		s.spec.board.gain_sd = 0.1;
+		s.spec.board.max_w = s.spec.board.default_w = 2000;
+		s.jobs[0].physics = middle;
+		s.jobs[0].n_gpus = 64;
+		build(&s);
+		live(&s, 1);
+		for (uint32_t g = 0; g < 64; g++) {
+			see(&w, ww_plant_gpu_w(s.plant, g));
+			see(&gain, ww_plant_sensor_w(s.plant, g) / ww_plant_gpu_w(s.plant, g));
+		}
+		finish(&s);
+	}
+	assert_near(w.least, power_of(&ww_sim_h200, &middle, 0.9, 1, &tau), 1e-3);
+	assert_near(w.most, power_of(&ww_sim_h200, &middle, 1.12, 1, &tau), 1e-3);
+	assert_near(gain.least, 0.7, 1e-9);
+	assert_near(gain.most, 1.3, 1e-9);
+}
+
 static void test_sensor_noise(void **state)
 {
 	struct set_up s;
@@ -604,6 +634,7 @@ int main(void)
 		cmocka_unit_test(test_lock_step_waste),
 		cmocka_unit_test(test_lock_step_moves_watts),
 		cmocka_unit_test(test_gain),
+		cmocka_unit_test(test_spread_is_clipped),
 		cmocka_unit_test(test_sensor_noise),
 		cmocka_unit_test(test_jitter),
 		cmocka_unit_test(test_settling),

@@ -229,6 +229,7 @@ static void test_boot_cap(void **state)
 	for (uint32_t n = 0; n < 2; n++) {
 		ww_plant_power_off(s.plant, n);
 		live(&s, 2);
+		assert_near(ww_plant_gpu_w(s.plant, 8 * n), 0, 0);
 		ww_plant_power_on(s.plant, n, ww_plant_time_us(s.plant) + 1500000);
 		live(&s, 4);
 		assert_near(ww_plant_enforced_w(s.plant, 8 * n), 300, 0);
