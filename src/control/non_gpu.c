@@ -104,10 +104,8 @@ void update_lags(ww_control *c, int64_t since_us)
 	double decay = exp(-(double)since_us / LAG_US);
 	for (uint32_t r = 0; r < c->n_rows; r++) {
 		struct row *row = &c->rows[r];
-		if (isnan(row->draw_w))
-			continue;
-		bool falls = row->draw_w < row->lag_w;
-		row->lag_w = falls ? row->draw_w + decay * (row->lag_w - row->draw_w) : row->draw_w;
+		double draw_w = isnan(row->draw_w) ? row->charge_w : row->draw_w;
+		row->lag_w = draw_w < row->lag_w ? draw_w + decay * (row->lag_w - draw_w) : draw_w;
 	}
 }
 
