@@ -181,6 +181,7 @@ static void tell(ww_control *c)
 const struct ww_decision *ww_control_step(ww_control *c, struct ww_now now)
 {
 	int64_t since_us = c->decision.seq ? now.mono_us - c->decision.at.mono_us : 0;
+	since_us = since_us > 0 ? since_us : 0;
 	c->now = now;
 	c->decision.seq++;
 	c->decision.at = now;

@@ -244,7 +244,7 @@ ww_status grow_divisions(ww_control *c, struct ww_error *err)
 	for (uint32_t r = 0; r < c->n_rows; r++)
 		p->rows[r].budget_w = (double)INFINITY;
 	for (uint32_t j = 0; j < c->n_jobs; j++)
-		if (!c->jobs[j]->told.has_curve)
+		if (!c->jobs[j]->told.has_curve && c->jobs[j]->curve.n == 0)
 			guess_curve(c->jobs[j], USUAL_W);
 	pose(c, p, WHOLE);
 	ww_status status = set_problem(c, c->alloc, p, err);

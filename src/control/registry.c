@@ -556,6 +556,7 @@ static void move_times(ww_control *c, int64_t by_us)
 	}
 	for (uint32_t r = 0; r < c->n_rows; r++)
 		move(&c->rows[r].meter_us, by_us);
+	move(&c->decision.at.mono_us, by_us);
 }
 
 void take_leader(ww_control *c, const struct ww_leader *leader, struct ww_now at)

@@ -149,6 +149,7 @@ ww_status take_event(ww_control *c, const struct ww_event *told, struct ww_now a
 		return WW_OK;
 	}
 	struct event resolved = known ? c->events[i] : (struct event){.baseline_w = (double)NAN};
+	sum_charges(c);
 	status = resolve(row, told, at.wall_us, &resolved, err);
 	if (!status && !known)
 		status = add_event(c, i, err);
