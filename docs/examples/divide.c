@@ -83,7 +83,7 @@ static ww_status divide(const struct ww_curve *curves, struct ww_error *err)
 	                                          {2, 8, 1, 3, 8, 0.50, 200, 0, &curves[1], on_feed_1},
 	                                          {3, 8, 2, 2, 8, 0.50, 200, 0, &curves[2], on_both}};
 	const struct ww_alloc_row rows[N_ROWS] = {{9200}, {5000}};
-	const struct ww_alloc_problem problem = {jobs, N_JOBS, rows, N_ROWS, BUDGET_W, WW_OBJECTIVE_RELATIVE, 0};
+	const struct ww_alloc_problem problem = {jobs, N_JOBS, rows, N_ROWS, BUDGET_W, WW_OBJECTIVE_RELATIVE, 0, 0};
 	ww_alloc *alloc;
 	ww_status status = ww_alloc_create(&alloc, err);
 	if (status)

@@ -72,7 +72,8 @@ class AllocRow(ctypes.Structure):
 
 class AllocProblem(ctypes.Structure):
     _fields_ = [("jobs", POINTER(AllocJob)), ("n_jobs", c_size_t), ("rows", POINTER(AllocRow)), ("n_rows", c_size_t),
-                ("budget_w", c_double), ("objective", c_int), ("explore", c_int)]
+                ("budget_w", c_double), ("objective", c_int), ("explore", c_int),
+                ("fresh", c_int)]
 
 
 class AllocShare(ctypes.Structure):
