@@ -54,7 +54,8 @@ struct peer {
 
 struct rig {
 	ww_control *control;
-	struct ww_now now;
+	ww_control *twin;  /* told the same; must decide the same, byte for byte. NULL: none */
+	struct ww_now now; /* peers live by the wall clock: the brain may move to another machine */
 	uint64_t input;
 	struct ww_row rows[ROWS];
 	struct ww_node_config nodes[NODES];
@@ -83,32 +84,45 @@ TEST_UNUSED static struct ww_input input_of(struct rig *r, enum ww_input_kind ki
 	return in;
 }
 
-TEST_UNUSED static void put(struct rig *r, enum ww_input_kind kind, const void *what)
+static void put_input(struct rig *r, const struct ww_input *in)
 {
 	struct ww_error err = {WW_OK, ""};
-	struct ww_input in = input_of(r, kind, what);
-	if (ww_control_put(r->control, &in, &err) != WW_OK)
+	if (ww_control_put(r->control, in, &err) != WW_OK)
 		fail_msg("refused: %s", err.text);
+	if (r->twin)
+		assert_int_equal(ww_control_put(r->twin, in, NULL), WW_OK);
+}
+
+TEST_UNUSED static void put(struct rig *r, enum ww_input_kind kind, const void *what)
+{
+	struct ww_input in = input_of(r, kind, what);
+	put_input(r, &in);
 }
 
 TEST_UNUSED static void put_saved(struct rig *r, uint64_t seq)
 {
 	struct ww_input in = input_of(r, WW_INPUT_SAVED, NULL);
 	in.u.saved = seq;
-	assert_int_equal(ww_control_put(r->control, &in, NULL), WW_OK);
+	put_input(r, &in);
 }
 
 TEST_UNUSED static void put_division(struct rig *r, enum ww_division division)
 {
 	struct ww_input in = input_of(r, WW_INPUT_DIVISION, NULL);
 	in.u.division = division;
-	assert_int_equal(ww_control_put(r->control, &in, NULL), WW_OK);
+	put_input(r, &in);
 }
 
 TEST_UNUSED static void save(const struct rig *r, struct ww_buf *buf)
 {
 	ww_buf_clear(buf);
 	assert_int_equal(ww_control_save(r->control, buf), WW_OK);
+}
+
+static void assert_same_bytes(const struct ww_buf *a, const struct ww_buf *b)
+{
+	assert_int_equal(a->n, b->n);
+	assert_memory_equal(a->bytes, b->bytes, a->n);
 }
 
 /* The input is refused with this status and one line that holds `text`, and changes nothing. */
@@ -124,8 +138,7 @@ TEST_UNUSED static void refuse(struct rig *r, enum ww_input_kind kind, const voi
 	assert_int_equal(err.code, status);
 	if (!strstr(err.text, text) || strchr(err.text, '\n'))
 		fail_msg("says: %s", err.text);
-	assert_int_equal(before.n, after.n);
-	assert_memory_equal(before.bytes, after.bytes, before.n);
+	assert_same_bytes(&before, &after);
 	ww_buf_finish(&before);
 	ww_buf_finish(&after);
 }
@@ -207,7 +220,7 @@ TEST_UNUSED static void states_of(const struct rig *r, const struct peer *p, str
 			.requested_w = p->goal_w[g],
 			.target_w = p->goal_w[g],
 			.step = (uint8_t)p->step,
-			.held = obeys && r->now.mono_us - p->changed_us[g] >= SECOND,
+			.held = obeys && r->now.wall_us - p->changed_us[g] >= SECOND,
 			.managed = !p->unmanaged[g],
 		};
 	}
@@ -218,13 +231,13 @@ TEST_UNUSED static void set_limit(const struct rig *r, struct peer *p, int g, fl
 	if (p->unmanaged[g] || isnan(w))
 		return;
 	if (w != p->limit_w[g])
-		p->changed_us[g] = r->now.mono_us;
+		p->changed_us[g] = r->now.wall_us;
 	p->limit_w[g] = p->goal_w[g] = w;
 }
 
 TEST_UNUSED static void carry_out(const struct rig *r, struct peer *p)
 {
-	int64_t age_us = r->now.mono_us - p->leased_us;
+	int64_t age_us = r->now.wall_us - p->leased_us;
 	while (p->step + 1 < p->lease.n_steps && p->lease.step[p->step + 1].in_us <= age_us)
 		p->step++;
 	for (int g = 0; g < GPUS && p->lease.n_steps > 0; g++) {
@@ -285,7 +298,7 @@ TEST_UNUSED static void accept(const struct rig *r, struct peer *p, const struct
 		return;
 	p->seen = command->fence;
 	p->lease = *command;
-	p->leased_us = r->now.mono_us;
+	p->leased_us = r->now.wall_us;
 	p->step = 0;
 	carry_out(r, p);
 }
@@ -302,7 +315,7 @@ TEST_UNUSED static void reboot(struct rig *r, int n, float limit_w)
 	for (int g = 0; g < GPUS; g++) {
 		p->limit_w[g] = limit_w;
 		p->goal_w[g] = NAN;
-		p->changed_us[g] = r->now.mono_us;
+		p->changed_us[g] = r->now.wall_us;
 	}
 	p->greeted = false;
 }
@@ -375,6 +388,14 @@ static void hold_decision(const struct rig *r, const struct ww_gpu_decision *bef
 	}
 }
 
+static void step_twin(struct rig *r)
+{
+	struct ww_buf bytes = {0};
+	ww_decision_encode(ww_control_step(r->twin, r->now), &bytes);
+	assert_same_bytes(&bytes, &r->bytes);
+	ww_buf_finish(&bytes);
+}
+
 TEST_UNUSED static void step(struct rig *r)
 {
 	struct ww_gpu_decision before[NODES * GPUS];
@@ -383,6 +404,24 @@ TEST_UNUSED static void step(struct rig *r)
 	copy_decision(r, ww_control_step(r->control, r->now));
 	assert_int_equal(r->d.seq, seq + 1);
 	hold_decision(r, before);
+	if (r->twin)
+		step_twin(r);
+}
+
+/* A twin from the saved state, in place of the last one. */
+TEST_UNUSED static void split(struct rig *r)
+{
+	struct ww_buf saved = {0}, again = {0};
+	struct ww_error err = {WW_OK, ""};
+	save(r, &saved);
+	ww_control_destroy(r->twin);
+	assert_int_equal(ww_control_create(&r->twin, NULL), WW_OK);
+	if (ww_control_load(r->twin, &saved, &err) != WW_OK)
+		fail_msg("not loaded: %s", err.text);
+	assert_int_equal(ww_control_save(r->twin, &again), WW_OK);
+	assert_same_bytes(&saved, &again);
+	ww_buf_finish(&saved);
+	ww_buf_finish(&again);
 }
 
 /* Sends what may be sent. */
@@ -545,6 +584,7 @@ TEST_UNUSED static void set_up(struct rig *r)
 TEST_UNUSED static void tear_down(struct rig *r)
 {
 	ww_control_destroy(r->control);
+	ww_control_destroy(r->twin);
 	ww_buf_finish(&r->bytes);
 }
 

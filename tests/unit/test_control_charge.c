@@ -191,7 +191,7 @@ static void a_foreign_raise_counts_at_once(void **state)
 	(void)state;
 	set_up_capped(&r);
 	r.peer[0].limit_w[3] = 470;
-	r.peer[0].changed_us[3] = r.now.mono_us;
+	r.peer[0].changed_us[3] = r.now.wall_us;
 	say_ack(&r, 0, (struct ww_fence){0, 0});
 	step(&r);
 	assert_near(gpu_of(&r, 0, 3)->charge_w, 470, 1e-3);
