@@ -195,8 +195,18 @@ bool node_is_saved(const ww_node *node)
 	return !node->dirty && !node->storing;
 }
 
+/* Also a disk that does not answer for a period: what is safe without it must not wait for it. */
+static void fail_store(ww_node *node)
+{
+	if (!node->store_failed)
+		node_alarm(node, NODE, WW_ALARM_JOURNAL);
+	node->store_failed = node->stored_once = true;
+}
+
 void node_store(ww_node *node, struct acts *acts)
 {
+	if (node->storing && node->now_us >= node->store_us)
+		fail_store(node);
 	if (!node->dirty || node->storing || node->now_us < node->store_us || acts->n == acts->room)
 		return;
 	ww_buf_clear(&node->journal);
@@ -205,6 +215,7 @@ void node_store(ww_node *node, struct acts *acts)
 	                                         .u.journal = {node->journal.bytes, node->journal.n}});
 	node->dirty = false;
 	node->storing = true;
+	node->store_us = later(node->now_us, node->options.period_us);
 	node->stored_seen = node->seen;
 	for (uint32_t i = 0; i < node->options.n_gpus; i++)
 		if (!isnan(node->gpus[i].recorded_w))
@@ -218,13 +229,13 @@ void node_take_saved(ww_node *node, bool saved)
 	node->storing = false;
 	node->stored_once = true;
 	if (!saved) {
-		if (!node->store_failed)
-			node_alarm(node, NODE, WW_ALARM_JOURNAL);
-		node->store_failed = node->dirty = true;
+		fail_store(node);
+		node->dirty = true;
 		node->store_us = later(node->now_us, node->options.period_us);
 		return;
 	}
 	node->store_failed = false;
+	node->store_us = node->now_us;
 	node->saved_seen = node->stored_seen;
 	for (uint32_t i = 0; i < node->options.n_gpus; i++) {
 		bool recorded = node->stored_records >> i & 1;

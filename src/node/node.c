@@ -164,7 +164,7 @@ static int64_t next_due_us(const ww_node *node)
 	int64_t due_us = node->tick_us, follow_us = node_follow_due_us(node), tell_us = node_tell_due_us(node);
 	due_us = follow_us < due_us ? follow_us : due_us;
 	due_us = tell_us < due_us ? tell_us : due_us;
-	if (node->dirty && !node->storing && node->store_us < due_us)
+	if ((node->dirty || node->storing) && node->store_us > node->now_us && node->store_us < due_us)
 		due_us = node->store_us;
 	for (uint32_t i = 0; i < node->options.n_gpus; i++) {
 		const struct gpu *gpu = &node->gpus[i];

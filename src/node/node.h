@@ -26,12 +26,13 @@ struct ww_node_options {
 		float min_w, max_w, default_w;
 		float boot_cap_w; /* NAN: no boot unit */
 	} gpus[WW_NODE_GPUS_MAX];
-	bool reassert_lower;     /* write our target again over a lower foreign limit; default: respect it */
-	uint32_t fight_limit;    /* higher foreign limits written over within fight_window_us; 3 */
+	bool reassert_lower; /* write our target again over a lower foreign limit; default: respect it until the cap changes */
+	uint32_t fight_limit;    /* foreign limits written over within fight_window_us; 3, at most 16 */
 	int64_t fight_window_us; /* 10 min */
 };
 
-/* A journal from an earlier start may be empty. One that is damaged or of another node is refused: WW_ERR_INVALID. */
+/* A journal from an earlier start may be empty. One that is damaged or of another node is refused: WW_ERR_INVALID, as are
+ * UUIDs that stand twice. WW_ERR_RANGE names an option. */
 ww_status ww_node_create(const struct ww_node_options *options, const void *journal, size_t journal_bytes,
                          ww_node **out, struct ww_error *err) WW_MUST_CHECK;
 void ww_node_destroy(ww_node *node);
@@ -93,7 +94,7 @@ enum ww_alarm {
 	WW_ALARM_FIGHT_LOST,    /* raised again and again: left as it is, reported as not managed */
 	WW_ALARM_FOREIGN_LOWER,
 	WW_ALARM_WRITE_FAILED, /* a limit could not be written or reads back otherwise */
-	WW_ALARM_JOURNAL,      /* the journal could not be stored: nothing is written to the GPUs until it can */
+	WW_ALARM_JOURNAL,      /* the journal could not be stored: limits only fall until it can */
 	WW_ALARM_LAPSED,       /* the lease ended */
 	WW_ALARM_NOT_RELEASED  /* stop while a budget binds: caps left, restore timer armed */
 };
@@ -127,7 +128,8 @@ struct ww_node_act {
 /*
  * Takes `n` inputs at `now` and returns the acts to carry out in their order, at most `cap`; 4 + 3 x GPUs are always
  * enough. The caller puts the outcomes of acts into the next step at once, and calls again until no act is returned; then
- * it waits for ww_node_due_us or an input. Nothing is written to a GPU before the journal that holds it was saved.
+ * it waits for ww_node_due_us or an input. Nothing is written to a GPU before the journal that holds it was saved, but for
+ * a lower limit while journals cannot be stored and the limit found is. A HELLO comes also once limits were recorded.
  * No allocation.
  */
 size_t ww_node_step(ww_node *node, struct ww_now now, const struct ww_node_in *in, size_t n, struct ww_node_act *out,

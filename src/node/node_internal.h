@@ -67,7 +67,7 @@ struct ww_node {
 	/* Journal. */
 	struct ww_buf journal;
 	bool dirty, storing, store_failed, stored_once;
-	int64_t store_us; /* not before */
+	int64_t store_us; /* not before; while it is being stored: given up then */
 	struct ww_fence stored_seen;
 	uint32_t stored_records; /* GPUs, as bits, in the journal being stored */
 	/* Messages. */

@@ -30,7 +30,7 @@ struct rig {
 	bool blind[WW_NODE_GPUS_MAX];                                 /* reads fail */
 	bool mute, hang;                                              /* READ_BACK is not answered; nor is WRITE_CAP */
 	/* Disk. */
-	bool disk_fails;
+	bool disk_fails, disk_hangs;
 	uint8_t disk[8192];
 	size_t disk_n;
 	bool stored; /* the last journal asked for was stored */
@@ -103,11 +103,13 @@ static void store(struct rig *rig, const void *bytes, size_t n)
 {
 	assert_true(n <= sizeof rig->disk);
 	rig->journals++;
-	rig->stored = !rig->disk_fails;
+	rig->stored = !rig->disk_fails && !rig->disk_hangs;
 	if (rig->stored) {
 		memcpy(rig->disk, bytes, n);
 		rig->disk_n = n;
 	}
+	if (rig->disk_hangs)
+		return;
 	rig->in[rig->n_in++] = (struct ww_node_in){.kind = WW_NODE_IN_SAVED, .u.saved = rig->stored};
 }
 
@@ -178,7 +180,8 @@ static void rig_put(struct rig *rig, const struct ww_node_in *in, size_t n_in)
 {
 	struct ww_node_act acts[RIG_ACTS];
 	struct ww_node_in ins[RIG_ACTS + 8];
-	memcpy(ins, in, n_in * sizeof *in);
+	if (n_in > 0)
+		memcpy(ins, in, n_in * sizeof *in);
 	memcpy(ins + n_in, rig->in, rig->n_in * sizeof *in);
 	n_in += rig->n_in;
 	for (int turn = 0;; turn++) {

@@ -542,6 +542,39 @@ static void test_alarms_have_words(void **state)
 	assert_string_equal(ww_alarm_text((enum ww_alarm)RIG_ALARMS), "?");
 }
 
+/* A disk that does not answer is as one that fails, after a period. */
+static void test_disk_hangs(void **state)
+{
+	struct rig *rig = rig_create(1);
+	(void)state;
+	rig_cap(rig, 1, 1, 400);
+	rig->now_us += 300000;
+	rig->disk_hangs = true;
+	struct ww_command c = rig_command(rig, 1, 2, 300);
+	rig_obey(rig, &c);
+	rig_run(rig, 101 * SECOND + 299999);
+	assert_near(rig->limit_w[0], 400, 0);
+	rig_run(rig, 101 * SECOND + 300000);
+	assert_near(rig->limit_w[0], 300, 0);
+	assert_int_equal(rig->alarms[WW_ALARM_JOURNAL], 1);
+	rig_run(rig, 105 * SECOND);
+	assert_int_equal(rig->alarms[WW_ALARM_JOURNAL], 1);
+	assert_int_equal(rig->sample.from.seen.seq, 1);
+	/* It answers at last. */
+	rig_put(rig, &(struct ww_node_in){.kind = WW_NODE_IN_SAVED, .u.saved = true}, 1);
+	assert_int_equal(rig->n_done, 2);
+	assert_int_equal(rig->done.from.seen.seq, 2);
+	rig_destroy(rig);
+	/* From the start on: nothing is said for a period, then it is. */
+	rig = rig_new(1);
+	rig->disk_hangs = true;
+	rig_start(rig);
+	assert_int_equal(rig->samples, 0);
+	rig_run(rig, 102 * SECOND);
+	assert_true(rig->samples > 0);
+	rig_destroy(rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -567,6 +600,7 @@ int main(void)
 		cmocka_unit_test(test_write_hangs),
 		cmocka_unit_test(test_refusals_in_one_step),
 		cmocka_unit_test(test_beat),
+		cmocka_unit_test(test_disk_hangs),
 		cmocka_unit_test(test_alarms_have_words),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
