@@ -443,6 +443,8 @@ static void test_rates_of_jobs(void **state)
 	put_tps(rig, 9, 200, WW_READING_OK);
 	put_tps(rig, 8, 150, WW_READING_OK);
 	put_tps(rig, 10, NAN, WW_READING_OK);
+	put_tps(rig, 12, -1, WW_READING_OK);
+	put_tps(rig, 13, INFINITY, WW_READING_OK);
 	put_tps(rig, 11, NAN, WW_READING_LOST);
 	rig_run(rig, 101 * SECOND);
 	assert_int_equal(rig->sample.n_jobs, 2);
@@ -542,6 +544,24 @@ static void test_alarms_have_words(void **state)
 	assert_string_equal(ww_alarm_text((enum ww_alarm)RIG_ALARMS), "?");
 }
 
+/* It is tried again a period later, not at the beat of the samples. */
+static void test_disk_is_tried_again(void **state)
+{
+	struct rig *rig = rig_create(1);
+	(void)state;
+	rig->now_us += 300000;
+	rig->disk_fails = true;
+	struct ww_command c = rig_command(rig, 1, 1, 400);
+	rig_obey(rig, &c);
+	rig_run(rig, 101 * SECOND + 100000);
+	rig->disk_fails = false;
+	rig_run(rig, 101 * SECOND + 299999);
+	assert_near(rig->limit_w[0], 650, 0);
+	rig_run(rig, 101 * SECOND + 300000);
+	assert_near(rig->limit_w[0], 400, 0);
+	rig_destroy(rig);
+}
+
 /* A disk that does not answer is as one that fails, after a period. */
 static void test_disk_hangs(void **state)
 {
@@ -600,6 +620,7 @@ int main(void)
 		cmocka_unit_test(test_write_hangs),
 		cmocka_unit_test(test_refusals_in_one_step),
 		cmocka_unit_test(test_beat),
+		cmocka_unit_test(test_disk_is_tried_again),
 		cmocka_unit_test(test_disk_hangs),
 		cmocka_unit_test(test_alarms_have_words),
 	};

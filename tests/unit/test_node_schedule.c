@@ -119,6 +119,20 @@ static void test_no_step_up_after_the_lease(void **state)
 	rig_destroy(rig);
 }
 
+static void test_no_step_up_at_the_end_of_the_lease(void **state)
+{
+	(void)state;
+	for (int late = 0; late < 2; late++) {
+		struct rig *rig = rig_create(1);
+		struct ww_command c = rig_command(rig, 1, 1, 400);
+		add_step(&c, 15 * SECOND - 1 + late, 500);
+		assert_int_equal(rig_judge(rig, &c), WW_ACK_DONE);
+		rig_run(rig, 120 * SECOND);
+		assert_near(rig->limit_w[0], late ? 400 : 500, 0);
+		rig_destroy(rig);
+	}
+}
+
 /* A delay that ends after the lease does. */
 static void test_delayed_beyond_the_lease(void **state)
 {
@@ -530,6 +544,7 @@ int main(void)
 		cmocka_unit_test(test_step_up_late_within_the_spread),
 		cmocka_unit_test(test_delays_are_spread),
 		cmocka_unit_test(test_no_step_up_after_the_lease),
+		cmocka_unit_test(test_no_step_up_at_the_end_of_the_lease),
 		cmocka_unit_test(test_delayed_beyond_the_lease),
 		cmocka_unit_test(test_replaced_while_delayed),
 		cmocka_unit_test(test_last_due_step_counts),
