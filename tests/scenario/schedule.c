@@ -126,8 +126,9 @@ static void draw_row(struct schedule *s, uint32_t r)
 	c->follow[WW_BOUNDARY_IT] = 1.02 * follow;
 	c->fixed_w[WW_BOUNDARY_METER] = 1.02 * (hosts_w * (1 + row->cooling) + row->other_w);
 	c->follow[WW_BOUNDARY_METER] = (1 + 1.02 * follow) * (1 + 1.02 * row->cooling) - 1;
-	c->guard_frac = between(s, 0, 0.04);
 	c->has_meter = chance(s, 0.5);
+	/* Sensors that show too little are for the guard: they err by three of their gain's deviations at most. */
+	c->guard_frac = between(s, 0, 0.04) + 3 * s->plant.board.gain_sd + (c->has_meter ? row->meter_noise_frac : 0);
 	c->meter_boundary = chance(s, 0.7) ? WW_BOUNDARY_METER : WW_BOUNDARY_IT;
 	c->boundary = (uint8_t)below(s, WW_N_BOUNDARIES);
 	if (row->n_loads > 0 && chance(s, 0.5))
