@@ -74,11 +74,8 @@ static ww_status take_division(ww_control *c, enum ww_division division, struct 
 	return WW_OK;
 }
 
-ww_status ww_control_put(ww_control *c, const struct ww_input *input, struct ww_error *err)
+static ww_status take(ww_control *c, const struct ww_input *input, struct ww_error *err)
 {
-	if (input->kind != WW_INPUT_CONFIG && !c->configured)
-		return ww_fail(err, WW_ERR_INVALID, "the inventory must come first");
-	c->now = input->at;
 	switch (input->kind) {
 	case WW_INPUT_CONFIG:
 		return take_config(c, input->u.config, err);
@@ -106,6 +103,18 @@ ww_status ww_control_put(ww_control *c, const struct ww_input *input, struct ww_
 		break;
 	}
 	return ww_fail(err, WW_ERR_INVALID, "input of an unknown kind %d", (int)input->kind);
+}
+
+ww_status ww_control_put(ww_control *c, const struct ww_input *input, struct ww_error *err)
+{
+	struct ww_now before = c->now;
+	if (input->kind != WW_INPUT_CONFIG && !c->configured)
+		return ww_fail(err, WW_ERR_INVALID, "the inventory must come first");
+	c->now = input->at;
+	ww_status status = take(c, input, err);
+	if (status)
+		c->now = before;
+	return status;
 }
 
 /* ---- The decision -------------------------------------------------------------------------------------------------------- */

@@ -101,9 +101,8 @@ static void forget_old(ww_control *c, int64_t wall_us)
 static ww_status resolve(const struct row *row, const struct ww_event *told, int64_t wall_us, struct event *e,
                          struct ww_error *err)
 {
-	double baseline_w = e->told.id == told->id && !isnan(e->baseline_w) && e->told.boundary == told->boundary
-	                            ? e->baseline_w
-	                            : baseline_of(row, told->boundary, wall_us);
+	bool keeps = e->told.id == told->id && e->told.row == told->row && e->told.boundary == told->boundary;
+	double baseline_w = keeps && !isnan(e->baseline_w) ? e->baseline_w : baseline_of(row, told->boundary, wall_us);
 	double limit_w = isnan(told->limit_w) ? (1 - told->cut_frac) * baseline_w : told->limit_w;
 	if (isnan(limit_w))
 		return ww_fail(err, WW_ERR_NO_DATA,
@@ -137,7 +136,6 @@ ww_status take_event(ww_control *c, const struct ww_event *told, struct ww_now a
 	if (!row)
 		return ww_fail(err, WW_ERR_NOT_FOUND, "event %llu is for a row that is not in the power plan",
 		               (unsigned long long)told->id);
-	forget_old(c, at.wall_us);
 	while (i < c->n_events && c->events[i].told.id < told->id)
 		i++;
 	bool known = i < c->n_events && c->events[i].told.id == told->id;
@@ -158,6 +156,7 @@ ww_status take_event(ww_control *c, const struct ww_event *told, struct ww_now a
 	resolved.missing_w = (double)NAN;
 	c->events[i] = resolved;
 	c->news = true;
+	forget_old(c, at.wall_us);
 	return WW_OK;
 }
 
