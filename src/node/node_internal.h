@@ -138,10 +138,10 @@ void node_release(ww_node *node, bool force);
 /* Next time at which node_follow has work. */
 int64_t node_follow_due_us(const ww_node *node);
 
-/* ---- device.c: what is read from GPUs and written to them --------------------------------------------------------- */
+/* ---- device.c: what is read from GPUs, by their index, and written to them ---------------------------------------- */
 
-void node_take_reading(ww_node *node, uint32_t gpu, struct ww_reading enforced, struct ww_reading draw);
-void node_take_written(ww_node *node, uint32_t gpu, bool ok, struct ww_reading enforced);
+void node_take_reading(ww_node *node, uint32_t i, struct ww_reading enforced, struct ww_reading draw);
+void node_take_written(ww_node *node, uint32_t i, bool ok, struct ww_reading enforced);
 /* Notes the limits found before the first write. */
 void node_record(ww_node *node);
 bool node_may_write(const ww_node *node, const struct gpu *gpu);
