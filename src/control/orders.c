@@ -42,16 +42,21 @@ static bool may_rise(const ww_control *c, const struct gpu *gpu)
 	return !node->silent && gpu->managed && c->now.mono_us >= c->adopt_until_us && !is_short(c, node);
 }
 
-static bool is_restoring(const ww_control *c)
+/* When the last event ended whose watts are being given back; WW_NEVER_US: none is. */
+static int64_t restoring_since(const ww_control *c)
 {
+	int64_t since_us = WW_NEVER_US;
 	for (uint32_t i = 0; i < c->n_events; i++) {
 		const struct event *e = &c->events[i];
 		enum ww_event_state state = event_state(e, c->now.wall_us);
-		if (state == WW_EVENT_RAMP_UP ||
-		    (state == WW_EVENT_OVER && !e->told.cancelled && c->now.wall_us - e->told.end_us < RESTORE_US))
-			return true;
+		bool over =
+			state == WW_EVENT_OVER && !e->told.cancelled && c->now.wall_us - e->told.end_us < RESTORE_US;
+		if (state != WW_EVENT_RAMP_UP && !over)
+			continue;
+		int64_t end_us = e->told.end_us - c->now.wall_us + c->now.mono_us;
+		since_us = since_us == WW_NEVER_US || end_us > since_us ? end_us : since_us;
 	}
-	return false;
+	return since_us;
 }
 
 /* ---- Caps of this step ------------------------------------------------------------------------------------------------------ */
@@ -68,15 +73,22 @@ static float level_of(const struct gpu *gpu)
 	return isnan(gpu->cap_w) ? gpu->charge_w : fminf(gpu->cap_w, gpu->charge_w);
 }
 
+struct rise {
+	int64_t since_us; /* watts are being given back since then, in slots; WW_NEVER_US: they are not */
+	uint64_t phase;   /* of the slots */
+	double part;      /* of the wished raise above the charges that is free */
+};
+
 /* Each job begins its slots at another moment, so that jobs do not rise together. */
-static bool slot_is_new(const ww_control *c, const struct gpu *gpu, uint64_t phase)
+static bool slot_is_new(const ww_control *c, const struct gpu *gpu, const struct rise *rise)
 {
-	int64_t shift_us = (int64_t)(phase % 97) * SLOT_US / 97;
-	return (c->now.mono_us + shift_us) / SLOT_US != (gpu->raised_us + shift_us) / SLOT_US;
+	int64_t shift_us = (int64_t)(rise->phase % 97) * SLOT_US / 97;
+	int64_t last_us = gpu->raised_us > rise->since_us ? gpu->raised_us : rise->since_us;
+	return (c->now.mono_us + shift_us) / SLOT_US != (last_us + shift_us) / SLOT_US;
 }
 
 /* Where a GPU may go in this step for its own part, free watts aside. */
-static float wish_of(const ww_control *c, const struct gpu *gpu, bool restoring, uint64_t phase)
+static float wish_of(const ww_control *c, const struct gpu *gpu, const struct rise *rise)
 {
 	const struct node *node = &c->nodes[gpu->node];
 	float level_w = level_of(gpu);
@@ -86,9 +98,9 @@ static float wish_of(const ww_control *c, const struct gpu *gpu, bool restoring,
 		return lowest_of(c, gpu);
 	if (gpu->target_w <= level_w || !may_rise(c, gpu))
 		return fminf(gpu->target_w, level_w);
-	if (!restoring)
+	if (rise->since_us == WW_NEVER_US)
 		return gpu->target_w - level_w < DEAD_BAND_W ? level_w : gpu->target_w;
-	if (!slot_is_new(c, gpu, phase))
+	if (!slot_is_new(c, gpu, rise))
 		return level_w;
 	return fminf(gpu->target_w, level_w + STAGGER_W);
 }
@@ -113,16 +125,10 @@ static void each_gpu(ww_control *c, const struct job *job, per_gpu *call, void *
 	}
 }
 
-struct rise {
-	bool restoring;
-	uint64_t phase;
-	double part; /* of the wished raise above the charges that is free */
-};
-
 static void wish(ww_control *c, struct gpu *gpu, void *context)
 {
 	const struct rise *rise = context;
-	float wish_w = wish_of(c, gpu, rise->restoring, rise->phase);
+	float wish_w = wish_of(c, gpu, rise);
 	if (wish_w > gpu->charge_w)
 		add_need(c, gpu, (double)wish_w - gpu->charge_w, c->row_need_w);
 }
@@ -150,7 +156,7 @@ static void clear_need(ww_control *c, struct gpu *gpu, void *context)
 static void set_cap(ww_control *c, struct gpu *gpu, void *context)
 {
 	const struct rise *rise = context;
-	float level_w = level_of(gpu), wish_w = wish_of(c, gpu, rise->restoring, rise->phase), cap_w = wish_w;
+	float level_w = level_of(gpu), wish_w = wish_of(c, gpu, rise), cap_w = wish_w;
 	if (wish_w > gpu->charge_w) {
 		cap_w = gpu->charge_w + (float)(rise->part * ((double)wish_w - gpu->charge_w));
 		if (cap_w < wish_w && cap_w - level_w < DEAD_BAND_W)
@@ -159,9 +165,9 @@ static void set_cap(ww_control *c, struct gpu *gpu, void *context)
 	if (cap_w > level_w) {
 		gpu->raised_us = c->now.mono_us;
 		if (cap_w < gpu->target_w)
-			gpu->why = rise->restoring ? WW_WHY_STAGGER : WW_WHY_WAITING;
+			gpu->why = rise->since_us != WW_NEVER_US ? WW_WHY_STAGGER : WW_WHY_WAITING;
 	} else if (gpu->target_w > level_w + DEAD_BAND_W && gpu->why < WW_WHY_WAITING) {
-		gpu->why = rise->restoring && may_rise(c, gpu) ? WW_WHY_STAGGER : WW_WHY_WAITING;
+		gpu->why = rise->since_us != WW_NEVER_US && may_rise(c, gpu) ? WW_WHY_STAGGER : WW_WHY_WAITING;
 	}
 	if (cap_w > gpu->charge_w) {
 		add_need(c, gpu, (double)gpu->charge_w - cap_w, c->row_free_w);
@@ -171,18 +177,18 @@ static void set_cap(ww_control *c, struct gpu *gpu, void *context)
 	gpu->cap_w = cap_w;
 }
 
-static void order_job(ww_control *c, const struct job *job, bool restoring)
+static void order_job(ww_control *c, const struct job *job, int64_t since_us)
 {
-	struct rise rise = {restoring, job->told.id * 0x9E3779B97F4A7C15u >> 32, 1};
+	struct rise rise = {since_us, job->told.id * 0x9E3779B97F4A7C15u >> 32, 1};
 	each_gpu(c, job, clear_need, &rise);
 	each_gpu(c, job, wish, &rise);
 	each_gpu(c, job, bound_part, &rise);
 	each_gpu(c, job, set_cap, &rise);
 }
 
-static void order_idle(ww_control *c, struct gpu *gpu, bool restoring)
+static void order_idle(ww_control *c, struct gpu *gpu, int64_t since_us)
 {
-	struct rise rise = {restoring, gpu->node, 1};
+	struct rise rise = {since_us, gpu->node, 1};
 	clear_need(c, gpu, &rise);
 	wish(c, gpu, &rise);
 	bound_part(c, gpu, &rise);
@@ -192,13 +198,13 @@ static void order_idle(ww_control *c, struct gpu *gpu, bool restoring)
 /* Each step another job is the first to be given free watts. */
 static void set_caps(ww_control *c)
 {
-	bool restoring = is_restoring(c);
+	int64_t since_us = restoring_since(c);
 	count_free(c);
 	for (uint32_t j = 0; j < c->n_jobs; j++)
-		order_job(c, c->jobs[(c->steps + j) % c->n_jobs], restoring);
+		order_job(c, c->jobs[(c->steps + j) % c->n_jobs], since_us);
 	for (uint32_t g = 0; g < c->n_gpus; g++)
 		if (c->gpus[g].job == NO_JOB)
-			order_idle(c, &c->gpus[g], restoring);
+			order_idle(c, &c->gpus[g], since_us);
 }
 
 /* ---- Commands ----------------------------------------------------------------------------------------------------------- */
