@@ -60,6 +60,8 @@ struct gpu {
 	uint8_t why;
 	float charge_w, decided_w, stored_w; /* charge now; in the last decision; in the state that was stored last */
 	float cap_w, target_w;
+	float rest_frac;   /* of its cap that it does not draw, smoothed; NAN = not settled */
+	float lean_frac;   /* of its job's cap, that it has more; the sum over a job is 0 */
 	int64_t raised_us; /* last rise of its cap, for steps of a restore */
 };
 
@@ -244,6 +246,13 @@ ww_status divide_again(ww_control *c, struct ww_error *err);
 /* Cap of a GPU of a job at a cut. */
 float cap_at(const ww_control *c, const struct gpu *gpu, const struct job *job, double cut_frac);
 float lowest_of(const ww_control *c, const struct gpu *gpu);
+
+/* ---- lean.c ---------------------------------------------------------------------------------------------------------- */
+
+/* Moves watts between the GPUs of each job, by their draws under the targets of the last step. */
+void lean_jobs(ww_control *c);
+/* The job is another one now. */
+void forget_lean(ww_control *c, const struct job *job);
 
 /* ---- orders.c -------------------------------------------------------------------------------------------------------- */
 

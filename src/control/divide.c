@@ -435,6 +435,7 @@ static void aim(ww_control *c, struct gpu *gpu, bool binds)
 		gpu->why = WW_WHY_IDLE;
 	} else {
 		gpu->target_w = cap_at(c, gpu, job, job->divided && c->problem.set ? job->cut_frac : c->usual_cut);
+		gpu->target_w = fminf(fmaxf(gpu->target_w * (1 + gpu->lean_frac), lowest_of(c, gpu)), gpu->ceiling_w);
 		gpu->why = job->why;
 	}
 	if (!gpu->managed)
@@ -451,6 +452,7 @@ void divide(ww_control *c)
 	find_binding(c);
 	take_stock(c);
 	divide_jobs(c);
+	lean_jobs(c);
 	look_ahead(c);
 	judge_events(c);
 	for (uint32_t n = 0; n < c->n_nodes; n++) {

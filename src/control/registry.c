@@ -379,6 +379,7 @@ ww_status take_job(ww_control *c, const struct ww_job *told, struct ww_error *er
 	if (told->has_curve)
 		job->curve = told->curve;
 	place_jobs(c);
+	forget_lean(c, job);
 	return make_room(c, err);
 }
 
