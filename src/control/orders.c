@@ -94,7 +94,8 @@ static float wish_of(const ww_control *c, const struct gpu *gpu, const struct ri
 	float level_w = level_of(gpu);
 	if (is_greeted(c, node))
 		return level_w;
-	if (!node->believed && is_short(c, node))
+	/* The level of a GPU that its node does not write is whatever a foreign hand made of it. */
+	if ((!node->believed || !gpu->managed) && is_short(c, node))
 		return lowest_of(c, gpu);
 	if (gpu->target_w <= level_w || !may_rise(c, gpu))
 		return fminf(gpu->target_w, level_w);
