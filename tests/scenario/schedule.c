@@ -302,11 +302,18 @@ static void draw_event(struct schedule *s, uint64_t id)
 
 /* ---- Faults ----------------------------------------------------------------------------------------------------------- */
 
-static void draw_fault(struct schedule *s, struct ww_fault *f)
+/* Half of them come soon after the one before, often where that was: what goes wrong together finds more. */
+static void draw_fault(struct schedule *s, struct ww_fault *f, const struct ww_fault *before)
 {
+	int64_t latest_us = s->length_us - 20 * WW_SECOND_US;
 	f->kind = (enum ww_fault_kind)below(s, WW_N_FAULT_KINDS);
-	f->at_us = seconds(s, 3, (double)s->length_us / 1e6 - 20);
+	f->at_us = seconds(s, 3, (double)latest_us / 1e6);
+	if (before && chance(s, 0.5))
+		f->at_us = before->at_us + seconds(s, 0, 15);
+	f->at_us = f->at_us < latest_us ? f->at_us : latest_us;
 	f->node = below(s, f->kind == WW_FAULT_METER ? s->plant.n_rows : s->plant.n_nodes);
+	if (before && before->kind != WW_FAULT_METER && f->kind != WW_FAULT_METER && chance(s, 0.4))
+		f->node = before->node;
 	f->until_us = f->at_us + (chance(s, 0.3) ? seconds(s, 0.5, 3) : seconds(s, 1, 70));
 	if (f->kind == WW_FAULT_REBOOT)
 		f->until_us =
@@ -314,6 +321,29 @@ static void draw_fault(struct schedule *s, struct ww_fault *f)
 	if (f->kind == WW_FAULT_FOREIGN) {
 		f->gpu = below(s, s->nodes[f->node].n_gpus);
 		f->value_w = between(s, s->plant.board.min_w, s->plant.board.max_w);
+	}
+}
+
+/* Somebody who does not give in: until the agent lets go of the GPU. */
+static void draw_fight(struct schedule *s)
+{
+	struct ww_fault f = {.kind = WW_FAULT_FOREIGN, .at_us = seconds(s, 3, 150), .node = below(s, s->plant.n_nodes)};
+	f.gpu = below(s, s->nodes[f.node].n_gpus);
+	for (int i = 0; i < 5 && s->world.n_faults < SCHEDULE_FAULTS; i++) {
+		f.value_w = between(s, 500, s->plant.board.max_w);
+		s->faults[s->world.n_faults++] = f;
+		f.at_us += seconds(s, 2, 30);
+	}
+}
+
+static void draw_faults(struct schedule *s)
+{
+	uint32_t n = below(s, SCHEDULE_FAULTS + 1);
+	if (chance(s, 0.15))
+		draw_fight(s);
+	for (uint32_t i = (uint32_t)s->world.n_faults; i < n; i++) {
+		draw_fault(s, &s->faults[i], i ? &s->faults[i - 1] : NULL);
+		s->world.n_faults++;
 	}
 }
 
@@ -339,9 +369,7 @@ void schedule_draw(struct schedule *s, uint64_t seed)
 	uint32_t events = below(s, 5);
 	for (uint32_t e = 0; e < events; e++)
 		draw_event(s, 1 + e);
-	s->world.n_faults = below(s, SCHEDULE_FAULTS + 1);
-	for (size_t i = 0; i < s->world.n_faults; i++)
-		draw_fault(s, &s->faults[i]);
+	draw_faults(s);
 	draw_wire(s);
 	s->plant.seed = seed;
 	s->world.seed = seed;
