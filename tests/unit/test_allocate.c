@@ -483,6 +483,55 @@ static void an_allocator_can_be_used_again(void **state)
 	ww_alloc_destroy(alloc);
 }
 
+/* All jobs on the first row, every other on one of two more. */
+static void set_fresh(ww_alloc *alloc, struct fleet *f, double part)
+{
+	struct ww_row_share shares[MOST][2];
+	double whole_w = baseline_w(f);
+	struct ww_alloc_row rows[3] = {{part * whole_w}, {0.49 * part * whole_w}, {0.5 * whole_w}};
+	struct ww_alloc_problem problem = {
+		.jobs = f->job, .n_jobs = f->n, .rows = rows, .n_rows = 3, .budget_w = (double)INFINITY, .fresh = 1};
+	for (uint32_t k = 0; k < f->n; k++) {
+		shares[k][0] = (struct ww_row_share){0, f->job[k].gpus};
+		shares[k][1] = (struct ww_row_share){1 + k % 2, f->job[k].gpus};
+		f->job[k].rows = shares[k];
+		f->job[k].n_rows = 2;
+	}
+	assert_int_equal(ww_alloc_set(alloc, &problem, NULL), WW_OK);
+}
+
+static void assert_same_bits(const ww_alloc *a, const ww_alloc *b, size_t n)
+{
+	assert_memory_equal(ww_alloc_shares(a), ww_alloc_shares(b), n * sizeof(struct ww_alloc_share));
+}
+
+/* Whatever was solved before, and however far: the equal cut and each refinement are the same to the bit. */
+static void a_fresh_problem_forgets_the_last_one(void **state)
+{
+	struct ww_rng rng;
+	ww_alloc *used = create();
+	(void)state;
+	ww_rng_seed(&rng, 10);
+	for (int i = 0; i < 60; i++) {
+		struct fleet f;
+		ww_alloc *fresh = create();
+		random_fleet(&rng, &f, cuts[i % 6], i & 1);
+		if (i % 3 == 0) { /* the same jobs under another budget before */
+			set_fresh(used, &f, 0.9);
+			(void)ww_alloc_run(used, (unsigned)i);
+		}
+		set_fresh(used, &f, 0.8);
+		set_fresh(fresh, &f, 0.8);
+		assert_same_bits(used, fresh, f.n);
+		for (int k = 0; k < 6; k++) {
+			assert_int_equal(ww_alloc_run(used, 8), ww_alloc_run(fresh, 8));
+			assert_same_bits(used, fresh, f.n);
+		}
+		ww_alloc_destroy(fresh);
+	}
+	ww_alloc_destroy(used);
+}
+
 /* ---- Trust ----------------------------------------------------------------------------------------------------------- */
 
 static void trust_falls_with_variance(void **state)
@@ -647,6 +696,7 @@ int main(void)
 		cmocka_unit_test(scaling_watts_weights_or_tokens_leaves_the_cuts),
 		cmocka_unit_test(equal_jobs_get_equal_cuts),
 		cmocka_unit_test(an_allocator_can_be_used_again),
+		cmocka_unit_test(a_fresh_problem_forgets_the_last_one),
 		cmocka_unit_test(trust_falls_with_variance),
 		cmocka_unit_test(only_the_uncertain_job_is_held_back),
 		cmocka_unit_test(odd_curves_are_divided_too),
