@@ -357,8 +357,38 @@ ww_status divide_again(ww_control *c, struct ww_error *err)
 
 /* ---- Ahead -------------------------------------------------------------------------------------------------------------- */
 
-/* The equal cut at one coming moment. */
-static void divide_at(ww_control *c, uint32_t k)
+static bool is_adopting(const ww_control *c)
+{
+	return c->now.mono_us < c->adopt_until_us;
+}
+
+/* Nodes that have not answered a new leader yet will soon. */
+static bool is_ready_soon(const ww_control *c, const struct gpu *gpu)
+{
+	return gpu->managed && (!c->nodes[gpu->node].silent || is_adopting(c));
+}
+
+/* Watts per row of GPUs that will not be divided for, and of the others at their lowest limits if `with_lowest`. */
+static void sum_soon(const ww_control *c, bool with_lowest, double *row_w)
+{
+	memset(row_w, 0, c->n_rows * sizeof *row_w);
+	for (uint32_t n = 0; n < c->n_nodes; n++) {
+		const struct node *node = &c->nodes[n];
+		double w = 0;
+		for (uint32_t i = 0; i < node->config.n_gpus; i++) {
+			const struct gpu *gpu = &c->gpus[node->first_gpu + i];
+			if (!is_ready_soon(c, gpu))
+				w += gpu->charge_w;
+			else if (with_lowest || gpu->job == NO_JOB)
+				w += node->config.min_w;
+		}
+		for (uint32_t l = 0; l < node->config.n_loads; l++)
+			row_w[node->config.loads[l].row] += node->config.loads[l].frac * w;
+	}
+}
+
+/* The equal cut at one coming moment, beside what is fixed on the rows. */
+static void divide_at(ww_control *c, uint32_t k, const double *fixed_w)
 {
 	struct problem *p = &c->ahead_problem;
 	int64_t lead_us = c->config.settle_us + LEAD_EXTRA_US;
@@ -366,7 +396,7 @@ static void divide_at(ww_control *c, uint32_t k)
 	for (uint32_t r = 0; r < c->n_rows; r++) {
 		bool binds = p->rows[r].budget_w < c->row_need_w[r];
 		c->rows[r].binds_ahead = (uint16_t)(c->rows[r].binds_ahead | (binds ? 1u << k : 0));
-		p->rows[r].budget_w = binds ? p->rows[r].budget_w - c->rows[r].fixed_w : (double)INFINITY;
+		p->rows[r].budget_w = binds ? p->rows[r].budget_w - fixed_w[r] : (double)INFINITY;
 	}
 	bool set = set_problem(c, c->alloc_ahead, p, NULL) == WW_OK;
 	for (uint32_t i = 0; i < p->n_jobs; i++) {
@@ -391,27 +421,17 @@ static void look_ahead(ww_control *c)
 			c->jobs[j]->ahead_cut[k] = (double)NAN;
 	if (c->n_ahead == 0)
 		return;
-	pose(c, &c->ahead_problem, STEERABLE);
+	pose(c, &c->ahead_problem, is_adopting(c) ? WHOLE : STEERABLE);
+	sum_soon(c, false, c->row_free_w);
 	for (uint32_t k = 0; k < c->n_ahead; k++)
-		divide_at(c, k);
+		divide_at(c, k, c->row_free_w);
 }
 
 /* The watts that an event lacks even with all that can be steered at its lowest. */
 static void judge_events(ww_control *c)
 {
 	double *low_w = c->row_free_w;
-	for (uint32_t r = 0; r < c->n_rows; r++)
-		low_w[r] = c->rows[r].fixed_w;
-	for (uint32_t n = 0; n < c->n_nodes; n++) {
-		const struct node *node = &c->nodes[n];
-		double w = 0;
-		for (uint32_t i = 0; i < node->config.n_gpus; i++) {
-			const struct gpu *gpu = &c->gpus[node->first_gpu + i];
-			w += is_ready(c, gpu) && gpu->job != NO_JOB ? node->config.min_w : 0;
-		}
-		for (uint32_t l = 0; l < node->config.n_loads; l++)
-			low_w[node->config.loads[l].row] += node->config.loads[l].frac * w;
-	}
+	sum_soon(c, true, low_w);
 	for (uint32_t i = 0; i < c->n_events; i++) {
 		const struct row *row = find_row(c, c->events[i].told.row);
 		if (row)
