@@ -62,12 +62,27 @@ static void put_gpu(struct ww_buf *b, const struct gpu *g)
 	ww_buf_u8(b, g->why);
 }
 
+static void put_curve(struct ww_buf *b, const struct ww_curve *c)
+{
+	const double values[] = {c->p0_w, c->t0_tps, c->max_cut_frac, c->var_a, c->var_b, c->cov_ab};
+	for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+		ww_buf_f64(b, values[i]);
+	ww_buf_u32(b, c->flags);
+	ww_buf_u32(b, (uint32_t)c->status);
+	ww_buf_u32(b, c->n);
+	for (uint32_t i = 0; i < c->n; i++) {
+		ww_buf_f64(b, c->k[i].cut_frac);
+		ww_buf_f64(b, c->k[i].loss_frac);
+		ww_buf_f64(b, c->k[i].slope);
+	}
+}
+
 static void put_job(struct ww_buf *b, const struct job *j)
 {
 	const double values[] = {j->tps,      j->seen_w,         j->seen_tps,        j->draw_w,          j->rate_tps,
 	                         j->cut_frac, j->equal_cut_frac, j->throughput_frac, j->kept_floor_frac, j->trust};
 	ww_encode_job(b, &j->told);
-	ww_buf_bytes(b, &j->curve, sizeof j->curve);
+	put_curve(b, &j->curve);
 	for (size_t i = 0; i < sizeof values / sizeof *values; i++)
 		ww_buf_f64(b, values[i]);
 	ww_buf_u8(b, j->why);
@@ -130,7 +145,7 @@ static void put_problem(struct ww_buf *b, const ww_control *c)
 		ww_buf_f64(b, j->floor_frac);
 		ww_buf_f64(b, j->min_w);
 		ww_buf_f64(b, j->max_w);
-		ww_buf_bytes(b, &p->curves[i], sizeof p->curves[i]);
+		put_curve(b, &p->curves[i]);
 	}
 	for (uint32_t i = 0; i < p->n_shares; i++) {
 		ww_buf_u32(b, p->shares[i].row);
@@ -270,8 +285,20 @@ static void get_gpu(struct ww_read *r, struct gpu *g)
 /* A curve that the allocator takes, or none at all yet. */
 static void get_curve(struct ww_read *r, struct ww_curve *curve)
 {
-	ww_read_bytes(r, curve, sizeof *curve);
-	if (curve->n > WW_MAX_KNOTS || !(curve->p0_w >= 0 && curve->p0_w < 1e6))
+	double *values[] = {&curve->p0_w,  &curve->t0_tps, &curve->max_cut_frac,
+	                    &curve->var_a, &curve->var_b,  &curve->cov_ab};
+	*curve = (struct ww_curve){0};
+	for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+		*values[i] = ww_read_f64(r);
+	curve->flags = ww_read_u32(r);
+	curve->status = (int)ww_read_u32(r);
+	curve->n = ww_read_count(r, WW_MAX_KNOTS, sizeof(struct ww_knot));
+	for (uint32_t i = 0; i < curve->n; i++) {
+		curve->k[i].cut_frac = ww_read_f64(r);
+		curve->k[i].loss_frac = ww_read_f64(r);
+		curve->k[i].slope = ww_read_f64(r);
+	}
+	if (!(curve->p0_w >= 0 && curve->p0_w < 1e6))
 		ww_read_bad(r);
 }
 
@@ -397,7 +424,7 @@ static void get_times(struct ww_read *r, ww_control *c)
 /* Jobs as they were told, through the front door; what was known of them afterwards. */
 static ww_status get_jobs(struct ww_read *r, ww_control *c, struct ww_error *err)
 {
-	uint32_t n = ww_read_count(r, JOBS_MAX, sizeof(struct ww_curve));
+	uint32_t n = ww_read_count(r, JOBS_MAX, 64);
 	struct job *job = malloc(sizeof *job);
 	ww_status status = job ? WW_OK : ww_fail(err, WW_ERR_NOMEM, "out of memory for a job");
 	for (uint32_t j = 0; j < n && !status && !r->bad; j++) {
@@ -470,6 +497,17 @@ static ww_status get_all(struct ww_read *r, ww_control *c, struct ww_error *err)
 	return r->bad || r->at != r->n ? WW_OK : divide_again(c, err);
 }
 
+/* Bytes that would not be saved again were not saved: a flag of 2, a count that was cut. */
+static ww_status check_same(const ww_control *c, const struct ww_buf *b)
+{
+	struct ww_buf again = {0};
+	ww_status status = ww_control_save(c, &again);
+	if (!status && (again.n != b->n || memcmp(again.bytes, b->bytes, b->n) != 0))
+		status = WW_ERR_INVALID;
+	ww_buf_finish(&again);
+	return status;
+}
+
 ww_status ww_control_load(ww_control *c, const struct ww_buf *b, struct ww_error *err)
 {
 	struct ww_read r = {.bytes = b->bytes, .n = b->n};
@@ -480,8 +518,12 @@ ww_status ww_control_load(ww_control *c, const struct ww_buf *b, struct ww_error
 	bool ours = ww_read_u64(&r) == STATE_MAGIC;
 	bool configured = ww_read_u8(&r);
 	if (ours && configured)
-		status = get_all(&r, fresh, err);
-	if (!status && (!ours || r.bad || r.at != r.n))
+		status = get_all(&r, fresh, NULL);
+	if (!status)
+		status = !ours || r.bad || r.at != r.n ? WW_ERR_INVALID : check_same(fresh, b);
+	if (status == WW_ERR_NOMEM)
+		status = ww_fail(err, status, "out of memory for the saved state");
+	else if (status)
 		status = ww_fail(err, WW_ERR_INVALID, "the saved state is damaged or of another version");
 	if (!status) {
 		ww_control old = *c;
