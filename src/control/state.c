@@ -192,7 +192,8 @@ ww_status ww_control_save(const ww_control *c, struct ww_buf *b)
 	ww_buf_i64(b, c->decision.at.mono_us);
 	ww_buf_u8(b, (uint8_t)(c->news | c->ready_changed << 1));
 	ww_buf_f64(b, c->usual_cut);
-	ww_buf_i64(b, c->ahead_us);
+	ww_buf_u8(b, c->ahead_us != WW_NEVER_US);
+	ww_buf_i64(b, c->ahead_us != WW_NEVER_US ? c->ahead_us : 0);
 	ww_buf_u32(b, c->n_ahead);
 	for (uint32_t k = 0; k < c->n_ahead; k++) {
 		ww_buf_i64(b, c->ahead[k].at_us);
@@ -216,6 +217,15 @@ ww_status ww_control_save(const ww_control *c, struct ww_buf *b)
 
 /* ---- Reading ------------------------------------------------------------------------------------------------------------ */
 
+/* A time that others can be added to and taken from, or long ago. */
+static int64_t get_time(struct ww_read *r)
+{
+	int64_t us = ww_read_i64(r);
+	if ((us < -INT64_MAX / 8 || us > INT64_MAX / 8) && us != INT64_MIN / 2)
+		ww_read_bad(r);
+	return us;
+}
+
 static struct ww_fence get_fence(struct ww_read *r)
 {
 	struct ww_fence f = {.epoch = ww_read_u64(r)};
@@ -228,8 +238,8 @@ static void get_node(struct ww_read *r, struct node *n)
 	n->boot_id = ww_read_u64(r);
 	n->start_id = ww_read_u64(r);
 	n->seq = ww_read_u64(r);
-	n->heard_us = ww_read_i64(r);
-	n->alive_us = ww_read_i64(r);
+	n->heard_us = get_time(r);
+	n->alive_us = get_time(r);
 	n->believed = ww_read_u8(r);
 	n->accepted = get_fence(r);
 	n->n_rates = ww_read_count(r, WW_NODE_JOBS_MAX, 12);
@@ -238,11 +248,11 @@ static void get_node(struct ww_read *r, struct node *n)
 		n->rates[i].tps = ww_read_f32(r);
 	}
 	n->next_seq = ww_read_u64(r);
-	n->sent_us = ww_read_i64(r);
+	n->sent_us = get_time(r);
 	n->n_outstanding = ww_read_count(r, OUTSTANDING_MAX, 24);
 	for (uint32_t i = 0; i < n->n_outstanding; i++) {
 		n->outstanding[i].fence = get_fence(r);
-		n->outstanding[i].sent_us = ww_read_i64(r);
+		n->outstanding[i].sent_us = get_time(r);
 		for (uint32_t g = 0; g < n->config.n_gpus; g++)
 			n->outstanding[i].top_w[g] = ww_read_f32(r);
 	}
@@ -272,8 +282,8 @@ static void get_gpu(struct ww_read *r, struct gpu *g)
 	if (isnan(g->charge_w) || isnan(g->ceiling_w) || isnan(g->target_w) || isnan(g->stored_w) ||
 	    isnan(g->decided_w) || !(fabsf(g->lean_frac) <= 1))
 		ww_read_bad(r);
-	g->changed_us = ww_read_i64(r);
-	g->raised_us = ww_read_i64(r);
+	g->changed_us = get_time(r);
+	g->raised_us = get_time(r);
 	g->step = ww_read_u8(r);
 	g->held = ww_read_u8(r);
 	g->managed = ww_read_u8(r);
@@ -322,7 +332,7 @@ static void get_row(struct ww_read *r, struct row *row)
 	row->meter.value = ww_read_f32(r);
 	row->meter.age_ms = (uint16_t)ww_read_u32(r);
 	row->meter.status = ww_read_u8(r);
-	row->meter_us = ww_read_i64(r);
+	row->meter_us = get_time(r);
 	row->n_residuals = ww_read_u32(r);
 	row->next_residual = ww_read_u32(r);
 	if (row->n_residuals > RESIDUALS || row->next_residual >= RESIDUALS)
@@ -338,7 +348,7 @@ static void get_row(struct ww_read *r, struct row *row)
 		row->minute_power_w[i] = ww_read_f64(r);
 		row->minute_draw_w[i] = ww_read_f64(r);
 		row->minute_n[i] = ww_read_u32(r);
-		row->minute[i] = ww_read_i64(r);
+		row->minute[i] = get_time(r);
 	}
 	row->binds = ww_read_u8(r);
 	row->binds_ahead = (uint16_t)ww_read_u32(r);
@@ -351,7 +361,7 @@ static void get_event(struct ww_read *r, struct event *e)
 	e->limit_w = ww_read_f64(r);
 	e->baseline_w = ww_read_f64(r);
 	e->missing_w = ww_read_f64(r);
-	if (!isfinite(e->base_w) || !isfinite(e->limit_w))
+	if (!isfinite(e->base_w) || !isfinite(e->limit_w) || (!r->bad && ww_check_event(&e->told, NULL) != WW_OK))
 		ww_read_bad(r);
 }
 
@@ -401,23 +411,25 @@ static void get_problem(struct ww_read *r, ww_control *c, size_t room_shares)
 
 static void get_times(struct ww_read *r, ww_control *c)
 {
-	c->leads_since_us = ww_read_i64(r);
-	c->adopt_until_us = ww_read_i64(r);
-	c->now.mono_us = ww_read_i64(r);
-	c->now.wall_us = ww_read_i64(r);
+	c->leads_since_us = get_time(r);
+	c->adopt_until_us = get_time(r);
+	c->now.mono_us = get_time(r);
+	c->now.wall_us = get_time(r);
 	c->steps = ww_read_u64(r);
-	c->offset_us = ww_read_i64(r);
+	c->offset_us = get_time(r);
 	c->decision.seq = ww_read_u64(r);
-	c->decision.at.mono_us = ww_read_i64(r);
+	c->decision.at.mono_us = get_time(r);
 	uint8_t flags = ww_read_u8(r);
 	c->news = flags & 1;
 	c->ready_changed = flags & 2;
 	c->usual_cut = ww_read_f64(r);
-	c->ahead_us = ww_read_i64(r);
+	bool looked = ww_read_u8(r);
+	int64_t ahead_us = get_time(r);
+	c->ahead_us = looked ? ahead_us : WW_NEVER_US;
 	c->n_ahead = ww_read_count(r, STEPS_AHEAD, 16);
 	for (uint32_t k = 0; k < c->n_ahead; k++) {
-		c->ahead[k].at_us = ww_read_i64(r);
-		c->ahead[k].until_us = ww_read_i64(r);
+		c->ahead[k].at_us = get_time(r);
+		c->ahead[k].until_us = get_time(r);
 	}
 }
 
