@@ -149,6 +149,7 @@ static void read_gpus(struct ww_read *read, struct ww_gpu_state *v, uint32_t n)
 void ww_encode_sample(struct ww_buf *buf, const struct ww_sample *v)
 {
 	put_envelope(buf, &v->from);
+	ww_buf_i64(buf, v->wall_us);
 	ww_buf_u32(buf, v->n_gpus);
 	put_gpus(buf, v->gpus, v->n_gpus);
 	ww_buf_u32(buf, v->n_jobs);
@@ -162,6 +163,7 @@ void ww_decode_sample(struct ww_read *read, struct ww_sample *v)
 {
 	*v = (struct ww_sample){0};
 	read_envelope(read, &v->from);
+	v->wall_us = ww_read_i64(read);
 	v->n_gpus = ww_read_count(read, WW_NODE_GPUS_MAX, GPU_BYTES);
 	read_gpus(read, v->gpus, v->n_gpus);
 	v->n_jobs = ww_read_count(read, WW_NODE_JOBS_MAX, 8 + READING_BYTES);

@@ -84,6 +84,7 @@ struct ww_gpu_state {
 /* Sent every period. */
 struct ww_sample {
 	struct ww_envelope from;
+	int64_t wall_us; /* of the sample by its node's clock, which ages refer to: for records, never compared with our own */
 	uint32_t n_gpus;
 	struct ww_gpu_state gpus[WW_NODE_GPUS_MAX];
 	uint32_t n_jobs;

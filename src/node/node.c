@@ -182,6 +182,7 @@ size_t ww_node_step(ww_node *node, struct ww_now now, const struct ww_node_in *i
 		return 0;
 	if (now.mono_us > node->now_us)
 		node->now_us = now.mono_us;
+	node->wall_us = now.wall_us;
 	for (size_t i = 0; i < n; i++)
 		take(node, &in[i]);
 	node_follow(node);

@@ -57,7 +57,7 @@ struct lease {
 
 struct ww_node {
 	struct ww_node_options options; /* start_id raised */
-	int64_t now_us, next_us, tick_us;
+	int64_t now_us, wall_us, next_us, tick_us;
 	enum ww_veto veto;
 	/* Commands. */
 	struct ww_fence seen, saved_seen; /* highest accepted; and stored */

@@ -131,6 +131,7 @@ static void tell_sample(ww_node *node, struct acts *acts)
 		return;
 	node->sample_due = false;
 	sample->from = sign(node);
+	sample->wall_us = node->wall_us;
 	sample->n_gpus = node->options.n_gpus;
 	describe_all(node, sample->gpus);
 	sample->n_jobs = node->n_jobs;

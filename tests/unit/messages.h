@@ -28,6 +28,7 @@ TEST_UNUSED static struct ww_sample good_sample(void)
 {
 	return (struct ww_sample){
 		.from = good_envelope,
+		.wall_us = 1700000000123456,
 		.n_gpus = 2,
 		.gpus = {good_gpus[0], good_gpus[1]},
 		.n_jobs = 2,
