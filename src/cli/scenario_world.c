@@ -222,8 +222,9 @@ static ww_status fill_jobs(struct ww_scene *scene, struct ww_error *err)
 
 /* ---- What is known of the jobs ------------------------------------------------------------------------------------------- */
 
-/* A rehearsal: throughput near each cut, with noise, also in the baseline. */
-static void fit(const struct ww_scene *scene, const ww_plant *plant, uint32_t j, struct ww_curve *out)
+/* A rehearsal: draw and throughput under caps near each cut, with noise, also in the baseline; `free_w` is the lowest cap
+ * that costs nothing. */
+static void fit(const struct ww_scene *scene, const ww_plant *plant, uint32_t j, double free_w, struct ww_curve *out)
 {
 	const struct ww_scenario_curves *curves = &scene->scenario->curves;
 	const struct ww_curve *truth = &scene->true_curves[j];
@@ -231,15 +232,14 @@ static void fit(const struct ww_scene *scene, const ww_plant *plant, uint32_t j,
 	struct ww_rng rng;
 	size_t n = 0;
 	seed_for(&rng, scene->seed, scene->told[j].name, 1);
-	double t0_tps = truth->t0_tps * (1 + curves->noise_frac * ww_rng_normal(&rng));
-	double last_w = truth->p0_w;
+	double t0_tps = truth->t0_tps * (1 + curves->noise_frac * ww_rng_normal(&rng)), last_w = free_w;
 	for (size_t i = 0; i < curves->n_cuts; i++) {
-		double cap_w = fmax(truth->p0_w * (1 - curves->cut_frac[i]), scene->scenario->gpu.min_w);
+		double cap_w = fmax(free_w * (1 - curves->cut_frac[i]), scene->scenario->gpu.min_w);
 		double noise = curves->noise_frac * ww_rng_normal(&rng), power_w, tps;
 		if (cap_w >= last_w)
 			break;
 		ww_plant_try(plant, j, cap_w, &power_w, &tps);
-		points[n++] = (struct ww_fit_point){1 - cap_w / truth->p0_w, 1 - tps * (1 + noise) / t0_tps};
+		points[n++] = (struct ww_fit_point){1 - power_w / truth->p0_w, 1 - tps * (1 + noise) / t0_tps};
 		last_w = cap_w;
 	}
 	const struct ww_fit what = {points, n, fmax(curves->noise_frac, LEAST_NOISE), .p0_w = truth->p0_w,
@@ -248,24 +248,37 @@ static void fit(const struct ww_scene *scene, const ww_plant *plant, uint32_t j,
 		out->status = -1;
 }
 
-static ww_status measure(struct ww_scene *scene, struct ww_error *err)
+/*
+ * Under equal caps the GPUs of a job wait for the slowest and draw less than their caps. Control moves watts between them
+ * until none does: the caps that a job needs are its draws. The plant's curve is one of equal caps; its baseline becomes
+ * the draw, and its cuts are the same within 1 %.
+ */
+static void learn_job(struct ww_scene *scene, const ww_plant *plant, uint32_t j)
+{
+	struct ww_curve *truth = &scene->true_curves[j], *known = &scene->known_curves[j];
+	double power_w, free_w;
+	ww_plant_try(plant, j, scene->scenario->gpu.max_w, &power_w, &scene->free_tps[j]);
+	if (ww_plant_curve(plant, j, truth, NULL)) {
+		truth->status = known->status = -1;
+		return;
+	}
+	free_w = truth->p0_w;
+	ww_plant_try(plant, j, free_w, &truth->p0_w, &truth->t0_tps);
+	*known = *truth;
+	if (scene->scenario->curves.kind == WW_CURVES_NONE)
+		known->status = -1;
+	else if (scene->scenario->curves.kind == WW_CURVES_FITTED)
+		fit(scene, plant, j, free_w, known);
+}
+
+static ww_status learn(struct ww_scene *scene, struct ww_error *err)
 {
 	ww_plant *plant;
 	ww_status status = ww_plant_create(&scene->plant, &plant, err);
 	if (status)
 		return status;
-	for (uint32_t j = 0; j < scene->plant.n_jobs; j++) {
-		struct ww_curve *truth = &scene->true_curves[j], *known = &scene->known_curves[j];
-		double power_w;
-		ww_plant_try(plant, j, scene->scenario->gpu.max_w, &power_w, &scene->free_tps[j]);
-		if (ww_plant_curve(plant, j, truth, NULL))
-			truth->status = -1;
-		*known = *truth;
-		if (scene->scenario->curves.kind == WW_CURVES_NONE)
-			known->status = -1;
-		else if (scene->scenario->curves.kind == WW_CURVES_FITTED && truth->status >= 0)
-			fit(scene, plant, j, known);
-	}
+	for (uint32_t j = 0; j < scene->plant.n_jobs; j++)
+		learn_job(scene, plant, j);
 	ww_plant_destroy(plant);
 	return WW_OK;
 }
@@ -361,7 +374,7 @@ ww_status ww_scene_create(const struct ww_scenario *scenario, uint64_t seed, str
 	ww_status status = fill_jobs(scene, err);
 	fill_specs(scene);
 	if (!status)
-		status = measure(scene, err);
+		status = learn(scene, err);
 	if (status) {
 		ww_scene_destroy(scene);
 		return status;

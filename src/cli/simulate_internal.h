@@ -125,7 +125,14 @@ uint32_t ww_floors_broken(const struct ww_scene *scene, const struct ww_run *run
 
 uint64_t ww_broken(const struct ww_run *run); /* seconds or steps in which an invariant was broken */
 
-/* Gains over the equal cut: of wattweir and of the oracle. */
+/* What the scenario's objective says of a run during an event: the sum that is to be as large as possible, and the same as a
+ * share of what was there before: a mean, for `log` the geometric one, for `maxmin` the least. */
+struct ww_value {
+	double sum, kept_frac;
+};
+struct ww_value ww_event_value(const struct ww_scene *scene, const struct ww_run *run, size_t event);
+
+/* Gains over the equal cut in terms of the objective: of wattweir and of the oracle. */
 struct ww_gains {
 	double gain, gap;
 };

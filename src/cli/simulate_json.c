@@ -86,12 +86,17 @@ static void json_main_event(const struct ww_simulated *s, ww_json *json)
 	const struct ww_scenario_event *told = run->events[s->main_event].told;
 	ww_json_text(json, "event", told->name);
 	ww_json_text(json, "boundary", ww_boundary_name((enum ww_boundary)told->boundary));
+	ww_json_text(json, "objective", ww_objective_name((enum ww_objective)s->scene->scenario->objective));
 	json_power(json, &f);
 	ww_json_count(json, "floors_broken", ww_floors_broken(s->scene, run, s->main_event));
 	ww_json_begin_object(json, "tps");
 	ww_json_number(json, "baseline", ww_event_tps(s->scene, run, s->main_event, true));
 	for (int i = 0; i < WW_N_RUNS; i++)
 		ww_json_number(json, run_names[i], ww_event_tps(s->scene, s->runs[i], s->main_event, false));
+	ww_json_end(json);
+	ww_json_begin_object(json, "objective_kept_frac");
+	for (int i = 0; i < WW_N_RUNS; i++)
+		ww_json_number(json, run_names[i], ww_event_value(s->scene, s->runs[i], s->main_event).kept_frac);
 	ww_json_end(json);
 	ww_json_number(json, "recovered_frac", gains.gain / gains.gap);
 }

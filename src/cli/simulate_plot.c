@@ -47,7 +47,7 @@ bool ww_simulated_plot(const struct ww_simulated *s, const char *who, const char
 	ww_plot_panel(plot, &(struct ww_plot_frame){title, "minutes", "kW", "bottom left"});
 	ww_plot_series(plot, WW_PLOT_LINE, 3, "budget");
 	draw_budget(plot, e, run->seconds);
-	ww_plot_series(plot, WW_PLOT_LINE, 0, "power under wattweir");
+	ww_plot_series(plot, WW_PLOT_LINE, 0, "power");
 	draw(plot, e->power_w, run->seconds, 1e-3);
 	ww_plot_panel(plot, &(struct ww_plot_frame){"tokens per second of all jobs, pauses left out", "minutes",
 	                                            "thousand tokens/s", "bottom left"});

@@ -108,31 +108,53 @@ static void print_invariants(const struct ww_run *run, FILE *out)
 
 /* ---- Tokens ---------------------------------------------------------------------------------------------------------------- */
 
+static const char *objective_words(const struct ww_simulated *s)
+{
+	static const char *const words[] = {[WW_OBJECTIVE_RELATIVE] = "mean",
+	                                    [WW_OBJECTIVE_TOKENS] = "tokens",
+	                                    [WW_OBJECTIVE_LOG] = "log mean",
+	                                    [WW_OBJECTIVE_MAXMIN] = "least"};
+	return words[s->scene->scenario->objective];
+}
+
+static void print_gains(const struct ww_simulated *s, FILE *out)
+{
+	struct ww_gains gains = ww_gains(s);
+	double least = 0.001 * fabs(ww_event_value(s->scene, s->runs[WW_DIVISION_EQUAL], s->main_event).sum);
+	if (gains.gap > least)
+		fprintf(out,
+		        "Of what the oracle keeps beyond the equal cut, by the objective %s, wattweir keeps %.0f %%.\n",
+		        ww_objective_name((enum ww_objective)s->scene->scenario->objective),
+		        100 * gains.gain / gains.gap);
+	else
+		fputs("The equal cut is as good as the oracle here.\n", out);
+}
+
 static void print_tokens(const struct ww_simulated *s, FILE *out)
 {
-	static const struct ww_column columns[] = {
-		{"", "", WW_LEFT}, {"tokens/s", "", WW_RIGHT}, {"kept", "%", WW_RIGHT}};
+	const struct ww_column columns[] = {{"", "", WW_LEFT},
+	                                    {"tokens/s", "", WW_RIGHT},
+	                                    {"kept", "%", WW_RIGHT},
+	                                    {"objective", objective_words(s), WW_RIGHT}};
 	double before = ww_event_tps(s->scene, s->runs[WW_DIVISION_AUTO], s->main_event, true);
-	struct ww_gains gains = ww_gains(s);
 	char number[WW_TEXT_NUMBER];
-	ww_table *table = ww_table_create(columns, 3);
+	ww_table *table = ww_table_create(columns, 4);
 	ww_table_text(table, "before");
 	ww_table_text(table, "%s", ww_text_thousands(before, number));
 	ww_table_number(table, 100, 1);
+	ww_table_number(table, 100, 1);
 	for (size_t i = 0; i < N_ROWS; i++) {
-		double tps = ww_event_tps(s->scene, s->runs[rows[i].division], s->main_event, false);
+		const struct ww_run *run = s->runs[rows[i].division];
+		double tps = ww_event_tps(s->scene, run, s->main_event, false);
 		ww_table_text(table, "%s", rows[i].name);
 		ww_table_text(table, "%s", ww_text_thousands(tps, number));
 		ww_table_number(table, 100 * tps / before, 1);
+		ww_table_number(table, 100 * ww_event_value(s->scene, run, s->main_event).kept_frac, 1);
 	}
 	fputc('\n', out);
 	ww_table_print(table, out);
 	ww_table_destroy(table);
-	if (gains.gap > 0.001 * before)
-		fprintf(out, "wattweir keeps %.1f %% of what the oracle keeps beyond the equal cut.\n",
-		        100 * gains.gain / gains.gap);
-	else
-		fputs("The equal cut is as good as the oracle here.\n", out);
+	print_gains(s, out);
 }
 
 static void print_jobs(const struct ww_simulated *s, FILE *out)

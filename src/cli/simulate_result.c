@@ -133,13 +133,33 @@ uint32_t ww_floors_broken(const struct ww_scene *scene, const struct ww_run *run
 	return n;
 }
 
+struct ww_value ww_event_value(const struct ww_scene *scene, const struct ww_run *run, size_t event)
+{
+	const struct ww_event_run *e = &run->events[event];
+	uint32_t objective = scene->scenario->objective;
+	double sum = 0, full = 0, least = NAN;
+	for (uint32_t j = 0; j < run->n_jobs; j++) {
+		double weight = scene->told[j].weight * e->during[j].held / (e->end - e->from);
+		double kept = ww_job_kept(scene, run, event, j);
+		if (isnan(kept))
+			continue;
+		weight *= objective == WW_OBJECTIVE_TOKENS ? before_tps(scene, e, j) : 1;
+		least = fmin(least, 1 - scene->told[j].weight * (1 - kept));
+		sum += weight * (objective == WW_OBJECTIVE_LOG ? log(kept) : kept);
+		full += weight;
+	}
+	if (objective == WW_OBJECTIVE_MAXMIN)
+		return (struct ww_value){least, least};
+	return (struct ww_value){sum, objective == WW_OBJECTIVE_LOG ? exp(sum / full) : sum / full};
+}
+
 struct ww_gains ww_gains(const struct ww_simulated *s)
 {
-	double tps[WW_N_RUNS];
+	double value[WW_N_RUNS];
 	for (int i = 0; i < WW_N_RUNS; i++)
-		tps[i] = ww_event_tps(s->scene, s->runs[i], s->main_event, false);
-	return (struct ww_gains){tps[WW_DIVISION_AUTO] - tps[WW_DIVISION_EQUAL],
-	                         tps[WW_DIVISION_EXACT] - tps[WW_DIVISION_EQUAL]};
+		value[i] = ww_event_value(s->scene, s->runs[i], s->main_event).sum;
+	return (struct ww_gains){value[WW_DIVISION_AUTO] - value[WW_DIVISION_EQUAL],
+	                         value[WW_DIVISION_EXACT] - value[WW_DIVISION_EQUAL]};
 }
 
 /* ---- The outcome ------------------------------------------------------------------------------------------------------------ */

@@ -50,14 +50,12 @@ static void add_row(ww_table *table, const struct ww_simulated *s, const struct 
 {
 	static const enum ww_division order[] = {WW_DIVISION_EQUAL, WW_DIVISION_AUTO, WW_DIVISION_EXACT};
 	const struct ww_run *run = s->runs[WW_DIVISION_AUTO];
-	double before = ww_event_tps(s->scene, run, s->main_event, true);
 	ww_table_text(table, "%llu", (unsigned long long)s->scene->seed);
 	ww_table_number(table, f->worst_over_w, 0);
 	ww_table_number(table, f->to_target_s, 0);
 	ww_table_number(table, 100 * f->unused_frac, 2);
 	for (size_t i = 0; i < 3; i++)
-		ww_table_number(table, 100 * ww_event_tps(s->scene, s->runs[order[i]], s->main_event, false) / before,
-		                1);
+		ww_table_number(table, 100 * ww_event_value(s->scene, s->runs[order[i]], s->main_event).kept_frac, 1);
 	ww_table_number(table, 100 * gains->gain / gains->gap, 0);
 	ww_table_number(table, isfinite(f->snapback_frac) ? 100 * f->snapback_frac : NAN, 1);
 	ww_table_text(table, "%u", ww_floors_broken(s->scene, run, s->main_event));
@@ -125,7 +123,7 @@ void ww_seeds_print(ww_seeds *seeds, FILE *out)
 	ww_table_print(seeds->table, out);
 	if (t->n > 0)
 		fprintf(out,
-		        "\nOver all seeds wattweir keeps %.1f %% of what the oracle keeps beyond the equal cut.\n"
+		        "\nOver all seeds wattweir keeps %.0f %% of what the oracle keeps beyond the equal cut.\n"
 		        "The worst second is %s W %s the budget; %.1f %% of the baseline is left unused on average.\n"
 		        "Floors broken: %zu. Safety broken: %llu.\n",
 		        100 * t->gain / t->gap, ww_text_thousands(fabs(t->worst_over_w), watts),

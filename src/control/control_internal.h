@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Inside of control. registry.c takes in what is told; charges.c bounds what each GPU's limit is or may become; non_gpu.c
- * bounds the rest of a row; timeline.c knows the budgets; divide.c says where each GPU should go; orders.c sends it there:
- * downwards at once, upwards from free watts; state.c saves all of it.
+ * bounds the rest of a row; timeline.c knows the budgets; divide.c says where each GPU should go, and lean.c evens out the
+ * GPUs of a job; orders.c sends them there: downwards at once, upwards from free watts; state.c saves all of it.
  */
 #ifndef WW_CONTROL_INTERNAL_H
 #define WW_CONTROL_INTERNAL_H

@@ -62,8 +62,8 @@ def test_demo():
     assert answer["worst_over_budget_w"] <= 0 and answer["time_to_target_s"] <= 10, answer
     assert answer["invariant_broken"] == 0 and answer["floors_broken"] == 0, answer
     near(answer["budget_w"], 0.7 * answer["baseline_power_w"], 1)
-    near(answer["event_mean_power_w"], answer["budget_w"], 0.07 * answer["budget_w"])
-    assert answer["snapback_max_frac"] <= 1.02 and 0 < answer["unused_frac"] <= 0.035, answer
+    near(answer["event_mean_power_w"], answer["budget_w"], 0.03 * answer["budget_w"])
+    assert answer["snapback_max_frac"] <= 1.02 and 0 < answer["unused_frac"] <= 0.02, answer
     tps = answer["tps"]
     assert tps["equal"] < tps["wattweir"] < 1.002 * tps["oracle"] < tps["baseline"], tps
     near(answer["recovered_frac"], (tps["wattweir"] - tps["equal"]) / (tps["oracle"] - tps["equal"]), 1e-9)
@@ -98,10 +98,26 @@ def test_same_plant_before_the_event():
 
 
 def test_other_scenarios():
-    for name in ("two-feeds", "notice"):
+    for name in ("two-feeds", "notice", "faults"):
         answer = good_json("simulate", f"scenarios/{name}.yaml")
         assert answer["invariant_broken"] == 0, (name, answer["runs"]["wattweir"]["first_breach"])
         assert all(event["worst_over_budget_w"] <= 0 for event in answer["events"]), answer["events"]
+        kept = answer["objective_kept_frac"]
+        assert answer["objective"] == "relative" and kept["equal"] <= kept["wattweir"] <= kept["oracle"] + 0.003, kept
+
+
+def test_objectives():
+    """Gains are counted in what the scenario asks for."""
+    with Folder() as folder:
+        path = folder / "small.yaml"
+        for objective in ("relative", "tokens", "log", "maxmin"):
+            path.write_text(SMALL.replace("tokens", objective), encoding="utf-8")
+            answer = good_json("simulate", path)
+            jobs, value = answer["jobs"], answer["objective_kept_frac"]["wattweir"]
+            kept = [job["kept_wattweir_frac"] for job in jobs]
+            expected = {"relative": sum(kept) / 2, "tokens": answer["tps"]["wattweir"] / answer["tps"]["baseline"],
+                        "log": (kept[0] * kept[1]) ** 0.5, "maxmin": min(kept)}[objective]
+            near(value, expected, 1e-6)
 
 
 def test_report():
