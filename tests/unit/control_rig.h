@@ -270,7 +270,7 @@ TEST_UNUSED static void say_hello(struct rig *r, int n)
 TEST_UNUSED static void say_sample(struct rig *r, int n)
 {
 	struct peer *p = &r->peer[n];
-	struct ww_sample sample = {.n_gpus = GPUS, .n_jobs = 1};
+	struct ww_sample sample = {.wall_us = r->now.wall_us, .n_gpus = GPUS, .n_jobs = 1};
 	sample.from = envelope_of(p);
 	states_of(r, p, sample.gpus);
 	sample.jobs[0].job = p->id; /* jobs of one node have its id */
