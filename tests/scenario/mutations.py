@@ -18,7 +18,8 @@ SCHEDULES = 10000
 BATCH = 500
 FLAGS = ["-std=gnu17", "-O2", "-D_GNU_SOURCE", "-ffp-contract=off", "-w", "-Iinclude", "-Isrc"]
 SOURCES = ["src/base/*.c", "src/core/*.c", "src/msg/*.c", "src/control/*.c", "src/node/*.c", "src/sim/*.c",
-           "src/wire/*.c", "src/files/journal.c", "src/cli/world*.c", "tests/scenario/*.c"]
+           "src/wire/*.c", "src/files/journal.c", "src/cli/world*.c", "tests/scenario/fault_schedules.c",
+           "tests/scenario/schedule.c"]
 
 MUTATIONS = [
     ("read-back dropped: watts are free once a lower cap is sent", "src/control/charges.c",
