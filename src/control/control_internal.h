@@ -126,6 +126,11 @@ struct problem {
 	bool set, done; /* done: nothing is left to gain */
 };
 
+/* For how many there is room in the arrays of divisions and decisions. */
+struct room {
+	size_t jobs, rows, shares, nodes, gpus;
+};
+
 struct ww_control {
 	bool configured;
 	struct ww_config config; /* rows and nodes are NULL: they live below */
@@ -136,6 +141,7 @@ struct ww_control {
 	uint64_t steps;
 	int64_t offset_us; /* mono - wall of the last step or input: moves times on a take-over */
 	uint32_t n_rows, n_nodes, n_gpus, n_jobs, n_events, room_jobs, room_events;
+	struct room room;
 	struct row *rows;
 	struct node *nodes;
 	struct gpu *gpus;

@@ -240,18 +240,22 @@ static ww_status set_problem(const ww_control *c, ww_alloc *alloc, const struct 
 
 ww_status grow_divisions(ww_control *c, struct ww_error *err)
 {
-	struct problem *p = &c->problem;
+	struct problem *p = &c->ahead_problem;
 	for (uint32_t r = 0; r < c->n_rows; r++)
 		p->rows[r].budget_w = (double)INFINITY;
 	for (uint32_t j = 0; j < c->n_jobs; j++)
 		if (!c->jobs[j]->told.has_curve && c->jobs[j]->curve.n == 0)
 			guess_curve(c->jobs[j], USUAL_W);
 	pose(c, p, WHOLE);
-	ww_status status = set_problem(c, c->alloc, p, err);
+	ww_status status = set_problem(c, c->alloc_ahead, p, err);
 	if (!status)
-		status = set_problem(c, c->alloc_ahead, p, err);
-	p->n_jobs = 0;
-	return status;
+		status = set_problem(c, c->alloc, p, err);
+	if (status)
+		return status;
+	memcpy(c->problem.rows, p->rows, c->n_rows * sizeof *p->rows);
+	c->problem.set = false;
+	c->problem.n_jobs = 0;
+	return WW_OK;
 }
 
 /* ---- Dividing ---------------------------------------------------------------------------------------------------------- */

@@ -196,15 +196,13 @@ static void place_jobs(ww_control *c)
 	c->news = true;
 }
 
-/* Arrays of `n` zeroed elements in place of the old ones. */
-static bool renew(void *array, size_t n, size_t size)
+/* Room for `n` elements and one more; what is there is kept. */
+static bool grow(void *array, size_t n, size_t size)
 {
-	void **old = array, *fresh = calloc(n + 1, size);
-	if (!fresh)
-		return false;
-	free(*old);
-	*old = fresh;
-	return true;
+	void **old = array, *more = realloc(*old, (n + 1) * size);
+	if (more)
+		*old = more;
+	return more != NULL;
 }
 
 /* Rows per job can be no more than those of all its nodes, nor all rows. */
@@ -222,36 +220,57 @@ size_t most_shares(const ww_control *c)
 	return n;
 }
 
-static bool renew_problem(struct problem *problem, size_t jobs, size_t rows, size_t shares)
+static bool grow_problem(struct problem *problem, const struct room *room)
 {
-	problem->set = false;
-	problem->n_jobs = 0;
-	return renew(&problem->jobs, jobs, sizeof *problem->jobs) &&
-	       renew(&problem->shares, shares, sizeof *problem->shares) &&
-	       renew(&problem->rows, rows, sizeof *problem->rows) &&
-	       renew(&problem->job_of, jobs, sizeof *problem->job_of) &&
-	       renew(&problem->curves, jobs, sizeof *problem->curves);
+	return grow(&problem->jobs, room->jobs, sizeof *problem->jobs) &&
+	       grow(&problem->shares, room->shares, sizeof *problem->shares) &&
+	       grow(&problem->rows, room->rows, sizeof *problem->rows) &&
+	       grow(&problem->job_of, room->jobs, sizeof *problem->job_of) &&
+	       grow(&problem->curves, room->jobs, sizeof *problem->curves);
 }
 
+static bool grow_all(ww_control *c, const struct room *room)
+{
+	return grow_problem(&c->problem, room) && grow_problem(&c->ahead_problem, room) &&
+	       grow(&c->wanted_rows, room->rows, sizeof *c->wanted_rows) &&
+	       grow(&c->row_free_w, room->rows, sizeof *c->row_free_w) &&
+	       grow(&c->row_need_w, room->rows, sizeof *c->row_need_w) &&
+	       grow(&c->commands, room->nodes, sizeof *c->commands) &&
+	       grow(&c->needs_save, room->nodes, sizeof *c->needs_save) &&
+	       grow(&c->row_decisions, room->rows, sizeof *c->row_decisions) &&
+	       grow(&c->gpu_decisions, room->gpus, sizeof *c->gpu_decisions) &&
+	       grow(&c->job_decisions, room->jobs, sizeof *c->job_decisions) &&
+	       grow(&c->event_decisions, c->n_events, sizeof *c->event_decisions);
+}
+
+static size_t larger(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Never shrinks: after a failure the last division must still have its room. */
 ww_status make_room(ww_control *c, struct ww_error *err)
 {
-	size_t jobs = c->n_jobs, rows = c->n_rows, shares = most_shares(c);
-	bool done = renew_problem(&c->problem, jobs, rows, shares) &&
-	            renew_problem(&c->ahead_problem, jobs, rows, shares) &&
-	            renew(&c->wanted_rows, rows, sizeof *c->wanted_rows) &&
-	            renew(&c->row_free_w, rows, sizeof *c->row_free_w) &&
-	            renew(&c->row_need_w, rows, sizeof *c->row_need_w) &&
-	            renew(&c->commands, c->n_nodes, sizeof *c->commands) &&
-	            renew(&c->needs_save, c->n_nodes, sizeof *c->needs_save) &&
-	            renew(&c->row_decisions, rows, sizeof *c->row_decisions) &&
-	            renew(&c->gpu_decisions, c->n_gpus, sizeof *c->gpu_decisions) &&
-	            renew(&c->job_decisions, jobs, sizeof *c->job_decisions) &&
-	            renew(&c->event_decisions, c->n_events, sizeof *c->event_decisions);
-	uint64_t seq = c->decision.seq;
-	c->decision = (struct ww_decision){.seq = seq};
-	if (!done)
-		return ww_fail(err, WW_ERR_NOMEM, "out of memory for %zu jobs on %zu rows", jobs, rows);
-	return grow_divisions(c, err);
+	struct room room = {.jobs = larger(c->n_jobs, c->room.jobs),
+	                    .rows = larger(c->n_rows, c->room.rows),
+	                    .shares = larger(most_shares(c), c->room.shares),
+	                    .nodes = larger(c->n_nodes, c->room.nodes),
+	                    .gpus = larger(c->n_gpus, c->room.gpus)};
+	if (!grow_all(c, &room))
+		return ww_fail(err, WW_ERR_NOMEM, "out of memory for %zu jobs on %zu rows", room.jobs, room.rows);
+	c->room = room;
+	ww_status status = grow_divisions(c, err);
+	if (!status)
+		c->decision = (struct ww_decision){.seq = c->decision.seq, .at = c->decision.at};
+	return status;
+}
+
+/* Jobs or inventory are as they were: so are places and the division. */
+static void settle_back(ww_control *c, bool news)
+{
+	place_jobs(c);
+	c->news = news;
+	(void)!divide_again(c, NULL);
 }
 
 /* Nodes that restore on their own when they hear nothing may do so all at once. */
@@ -277,9 +296,23 @@ static ww_status check_restore(const struct ww_config *config, struct ww_error *
 	return WW_OK;
 }
 
+static void take_inventory(ww_control *to, const ww_control *from)
+{
+	to->rows = from->rows;
+	to->nodes = from->nodes;
+	to->gpus = from->gpus;
+	to->node_by_id = from->node_by_id;
+	to->first_gpu = from->first_gpu;
+	to->n_rows = from->n_rows;
+	to->n_nodes = from->n_nodes;
+	to->n_gpus = from->n_gpus;
+	to->config = from->config;
+	to->configured = from->configured;
+}
+
 ww_status take_config(ww_control *c, const struct ww_config *config, struct ww_error *err)
 {
-	ww_control fresh = {0};
+	ww_control old = *c, fresh = {.configured = true, .config = *config};
 	ww_status status = ww_check_config(config, err);
 	if (!status)
 		status = check_restore(config, err);
@@ -289,22 +322,20 @@ ww_status take_config(ww_control *c, const struct ww_config *config, struct ww_e
 		forget_inventory(&fresh);
 		return status;
 	}
+	fresh.config.rows = NULL;
+	fresh.config.nodes = NULL;
 	keep_known(&fresh, c);
-	forget_inventory(c);
-	c->rows = fresh.rows;
-	c->nodes = fresh.nodes;
-	c->gpus = fresh.gpus;
-	c->node_by_id = fresh.node_by_id;
-	c->first_gpu = fresh.first_gpu;
-	c->n_rows = fresh.n_rows;
-	c->n_nodes = fresh.n_nodes;
-	c->n_gpus = fresh.n_gpus;
-	c->config = *config;
-	c->config.rows = NULL;
-	c->config.nodes = NULL;
-	c->configured = true;
+	take_inventory(c, &fresh);
 	place_jobs(c);
-	return make_room(c, err);
+	status = make_room(c, err);
+	if (!status) {
+		forget_inventory(&old);
+		return WW_OK;
+	}
+	take_inventory(c, &old);
+	settle_back(c, old.news);
+	forget_inventory(&fresh);
+	return status;
 }
 
 /* ---- Jobs --------------------------------------------------------------------------------------------------------------- */
@@ -331,7 +362,8 @@ static ww_status check_places(const ww_control *c, const struct ww_job *job, str
 	return WW_OK;
 }
 
-static ww_status add_job(ww_control *c, uint32_t at, struct ww_error *err)
+/* One more job, which is then the controller's. */
+static ww_status add_job(ww_control *c, uint32_t at, struct job *job, struct ww_error *err)
 {
 	if (c->n_jobs == c->room_jobs) {
 		uint32_t room = c->room_jobs ? 2 * c->room_jobs : 16;
@@ -341,58 +373,95 @@ static ww_status add_job(ww_control *c, uint32_t at, struct ww_error *err)
 		c->jobs = jobs;
 		c->room_jobs = room;
 	}
-	struct job *job = calloc(1, sizeof *job);
-	if (!job)
-		return ww_fail(err, WW_ERR_NOMEM, "out of memory for a job");
-	job->tps = job->draw_w = job->rate_tps = NAN;
 	memmove(&c->jobs[at + 1], &c->jobs[at], (c->n_jobs - at) * sizeof(struct job *));
 	c->jobs[at] = job;
 	c->n_jobs++;
 	return WW_OK;
 }
 
-static ww_status end_job(ww_control *c, uint32_t at, struct ww_error *err)
+static void remove_job(ww_control *c, uint32_t at)
 {
-	free(c->jobs[at]);
 	c->n_jobs--;
 	memmove(&c->jobs[at], &c->jobs[at + 1], (c->n_jobs - at) * sizeof(struct job *));
+}
+
+static void end_job(ww_control *c, uint32_t at)
+{
+	free(c->jobs[at]);
+	remove_job(c, at);
+	c->problem.set = false;
 	place_jobs(c);
-	return make_room(c, err);
+}
+
+/* What is known of the job, and what is told now. */
+static struct job *told_job(const struct job *known, const struct ww_job *told)
+{
+	struct job *job = malloc(sizeof *job);
+	if (!job)
+		return NULL;
+	*job = known ? *known : (struct job){.tps = (double)NAN, .draw_w = (double)NAN, .rate_tps = (double)NAN};
+	job->told = *told;
+	if (told->has_curve)
+		job->curve = told->curve;
+	return job;
+}
+
+static ww_status put_job(ww_control *c, uint32_t at, struct job *known, struct job *job, struct ww_error *err)
+{
+	bool news = c->news;
+	ww_status status = known ? WW_OK : add_job(c, at, job, err);
+	if (status)
+		return status;
+	c->jobs[at] = job;
+	place_jobs(c);
+	status = make_room(c, err);
+	if (status && known)
+		c->jobs[at] = known;
+	else if (status)
+		remove_job(c, at);
+	if (status)
+		settle_back(c, news);
+	return status;
 }
 
 ww_status take_job(ww_control *c, const struct ww_job *told, struct ww_error *err)
 {
 	uint32_t at = job_place(c, told->id);
-	bool known = at < c->n_jobs && c->jobs[at]->told.id == told->id;
+	struct job *known = at < c->n_jobs && c->jobs[at]->told.id == told->id ? c->jobs[at] : NULL;
 	ww_status status = ww_check_job(told, err);
 	if (status)
 		return status;
-	if (told->n_places == 0)
-		return known ? end_job(c, at, err) : WW_OK;
+	if (told->n_places == 0) {
+		if (known)
+			end_job(c, at);
+		return WW_OK;
+	}
 	status = check_places(c, told, err);
-	if (!status && !known)
-		status = add_job(c, at, err);
 	if (status)
 		return status;
-	struct job *job = c->jobs[at];
-	job->told = *told;
-	if (told->has_curve)
-		job->curve = told->curve;
-	place_jobs(c);
-	forget_lean(c, job);
-	return make_room(c, err);
+	struct job *job = told_job(known, told);
+	status = job ? put_job(c, at, known, job, err) : ww_fail(err, WW_ERR_NOMEM, "out of memory for a job");
+	free(status ? job : known);
+	if (!status)
+		forget_lean(c, job);
+	return status;
 }
 
 /* From a saved state, which knows more of the job than was told. */
-ww_status add_told_job(ww_control *c, const struct job *job, struct ww_error *err)
+ww_status add_told_job(ww_control *c, const struct job *saved, struct ww_error *err)
 {
-	ww_status status = ww_check_job(&job->told, err);
-	if (!status && c->n_jobs > 0 && c->jobs[c->n_jobs - 1]->told.id >= job->told.id)
+	ww_status status = ww_check_job(&saved->told, err);
+	if (!status && c->n_jobs > 0 && c->jobs[c->n_jobs - 1]->told.id >= saved->told.id)
 		status = ww_fail(err, WW_ERR_INVALID, "the saved state has jobs out of order");
-	if (!status)
-		status = add_job(c, c->n_jobs, err);
-	if (!status)
-		*c->jobs[c->n_jobs - 1] = *job;
+	if (status)
+		return status;
+	struct job *job = told_job(saved, &saved->told);
+	if (!job)
+		return ww_fail(err, WW_ERR_NOMEM, "out of memory for a job");
+	job->curve = saved->curve;
+	status = add_job(c, c->n_jobs, job, err);
+	if (status)
+		free(job);
 	return status;
 }
 

@@ -98,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (n == 0) {
 		ww_buf_bytes(&bytes, data + 1, size > 0 ? size - 1 : 0);
 		load(&bytes);
-	} else if (size > 3 * n) {
+	} else if (size >= 3 * n - 2) {
 		ww_control *control = create();
 		live(control, data + 3 * n - 2, size - (3 * n - 2));
 		require(ww_control_save(control, &bytes) == WW_OK);

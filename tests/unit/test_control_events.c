@@ -488,6 +488,29 @@ static void without_a_meter_the_plan_counts(void **state)
 	tear_down(&r);
 }
 
+static void a_new_job_does_not_still_the_fans(void **state)
+{
+	struct rig r;
+	struct ww_event event;
+	double non_gpu_w;
+	(void)state;
+	plan(&r);
+	r.rows[0].follow[WW_BOUNDARY_IT] = 0.2;
+	begin(&r);
+	adopt(&r);
+	event = event_of(&r, 1, SITE, 3600);
+	event.boundary = WW_BOUNDARY_IT;
+	put(&r, WW_INPUT_EVENT, &event);
+	run(&r, 20);
+	non_gpu_w = r.row[0].non_gpu_w;
+	assert_true(non_gpu_w > 0.2 * r.row[0].charge_w + 300); /* they follow within minutes */
+	put_job(&r, 1, 0, 0.1, 0.5);
+	put(&r, WW_INPUT_CONFIG, &r.config);
+	tick(&r);
+	assert_near(r.row[0].non_gpu_w, non_gpu_w, 20);
+	tear_down(&r);
+}
+
 /* ---- The way back ------------------------------------------------------------------------------------------------------- */
 
 static void budgets_are_given_back_in_staggered_steps(void **state)
@@ -584,6 +607,7 @@ int main(void)
 		cmocka_unit_test(non_gpu_power_is_learned_and_follows),
 		cmocka_unit_test(a_silent_meter_leaves_its_last_bound),
 		cmocka_unit_test(without_a_meter_the_plan_counts),
+		cmocka_unit_test(a_new_job_does_not_still_the_fans),
 		cmocka_unit_test(budgets_are_given_back_in_staggered_steps),
 		cmocka_unit_test(the_way_back_ends_at_the_limit_that_was_found),
 		cmocka_unit_test(a_staggered_gpu_says_so),
