@@ -164,6 +164,9 @@ static void begin_fault(ww_world *w, const struct ww_fault *f)
 		w->agents[f->node].cut = true;
 		ww_wire_cut(w->wire, f->node, true);
 		break;
+	case WW_FAULT_STORE:
+		later(&w->store_bad_until_us, f->until_us);
+		break;
 	case WW_FAULT_METER:
 		later(&w->meter_bad_until_us[f->node], f->until_us);
 		break;
@@ -180,6 +183,8 @@ static void end_fault(ww_world *w, const struct ww_fault *f)
 		ww_world_machine_on(w, f->node);
 	} else if (f->kind == WW_FAULT_CONTROLLER_CRASH && w->charge < 0) {
 		ww_world_take_over(w);
+	} else if (f->kind == WW_FAULT_STORE && w->take_over_waits) {
+		ww_world_take_over(w);
 	} else if (f->kind == WW_FAULT_CONTROLLER_ZOMBIE) {
 		ww_world_zombies_end(w);
 	} else if (f->kind == WW_FAULT_CUT && ww_world_now(w) >= a->cut_until_us) {
@@ -191,8 +196,9 @@ static void end_fault(ww_world *w, const struct ww_fault *f)
 static const char *fault_name(enum ww_fault_kind kind)
 {
 	static const char *const names[WW_N_FAULT_KINDS] = {
-		"agent crash",   "reboot", "controller crash", "zombie",
-		"foreign limit", "cut",    "meter silent",     "journal cannot be stored",
+		"agent crash",         "reboot", "controller crash", "zombie",
+		"foreign limit",       "cut",    "meter silent",     "journal cannot be stored",
+		"store takes nothing",
 	};
 	return names[kind];
 }
@@ -218,12 +224,13 @@ static void faults_run(void *world, struct ww_now now)
 		begin_fault(w, f);
 }
 
-/* What people and the scheduler say waits until somebody is in charge. */
+/* What people and the scheduler say waits until somebody is in charge who can store it. */
 static int64_t tells_due(void *world)
 {
 	const ww_world *w = world;
 	const struct world_script *s = &w->tells;
-	return s->next < s->n && w->charge >= 0 ? s->items[s->next].at_us : WW_NEVER_US;
+	bool heard = w->charge >= 0 && ww_world_now(w) >= w->store_bad_until_us;
+	return s->next < s->n && heard ? s->items[s->next].at_us : WW_NEVER_US;
 }
 
 static void tell_event(ww_world *w, const struct ww_event *event)

@@ -215,8 +215,10 @@ void ww_world_check_power(ww_world *w)
 		const struct world_row *row = &w->rows[r];
 		double power_w = ww_plant_row_w(w->plant, r, row->last.boundary);
 		double budget_w = fmax(row->last.budget_w, row->budget_before_w);
-		if (above(power_w, budget_w) && now_us - settle_us > row->missing_us)
-			breach(w, &w->account.broken_c, r, "(c) power above budget", (double[]){power_w, budget_w});
+		if (!above(power_w, budget_w) || now_us - settle_us <= row->missing_us)
+			continue;
+		w->account.worst_c_frac = fmax(w->account.worst_c_frac, power_w / budget_w - 1);
+		breach(w, &w->account.broken_c, r, "(c) power above budget", (double[]){power_w, budget_w});
 	}
 }
 

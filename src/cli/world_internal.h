@@ -21,6 +21,7 @@ enum ww_fault_kind {
 	WW_FAULT_CUT,               /* nothing passes between `node` and the controller until until_us */
 	WW_FAULT_METER,             /* the meter of row `node` is silent until until_us */
 	WW_FAULT_JOURNAL,           /* the node's journal cannot be stored until until_us */
+	WW_FAULT_STORE, /* the controllers' store takes nothing until until_us: no take-over, and people's events wait */
 	WW_N_FAULT_KINDS
 };
 
@@ -68,7 +69,8 @@ struct ww_world_second {
 struct ww_world_account {
 	uint64_t seconds;
 	uint64_t broken_a, broken_b, broken_c;
-	char first[256]; /* the first breach in words: second, row, watts; "" = none */
+	double worst_c_frac; /* of a budget, by which power was above it in (c) */
+	char first[256];     /* the first breach in words: second, row, watts; "" = none */
 	uint64_t steps, commands, writes, alarms, saves, lost_saves;
 	struct ww_wire_counts wire;
 };

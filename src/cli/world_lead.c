@@ -103,10 +103,10 @@ void ww_world_hear(ww_world *w, struct ww_input *input)
 
 /* ---- Steps ------------------------------------------------------------------------------------------------------------ */
 
-/* Stores the state of the decision just made; only the one in charge can. */
+/* Stores the state of the decision just made; only the one in charge can, while the store takes it. */
 static bool store(ww_world *w, struct world_control *c, uint64_t seq)
 {
-	if (!in_charge(w, c)) {
+	if (!in_charge(w, c) || ww_world_now(w) < w->store_bad_until_us) {
 		w->account.lost_saves++;
 		return false;
 	}
@@ -259,6 +259,9 @@ static void first_inputs(ww_world *w, struct world_control *c)
 void ww_world_take_over(ww_world *w)
 {
 	struct ww_error err;
+	w->take_over_waits = ww_world_now(w) < w->store_bad_until_us;
+	if (w->take_over_waits)
+		return;
 	int place = free_place(w);
 	struct world_control *c = &w->controls[place];
 	*c = (struct world_control){.epoch = ++w->epoch, .step_now = true, .must_store = true, .ends_us = WW_NEVER_US};
@@ -294,7 +297,7 @@ void ww_world_control_crash(ww_world *w)
 
 void ww_world_zombie(ww_world *w, int64_t until_us)
 {
-	if (w->charge < 0)
+	if (w->charge < 0 || ww_world_now(w) < w->store_bad_until_us)
 		return;
 	w->controls[w->charge].ends_us = until_us;
 	ww_world_take_over(w);

@@ -118,6 +118,8 @@ struct ww_world {
 	int charge; /* the controller in charge, -1 = none */
 	uint64_t epoch, input_seq;
 	struct ww_buf store, scratch; /* what was stored last; it refuses what is not of the highest epoch */
+	int64_t store_bad_until_us;
+	bool take_over_waits; /* for the store */
 	const struct ww_decision *decision;
 
 	struct world_script faults, tells;

@@ -22,7 +22,7 @@
 struct tally {
 	uint64_t schedules, seconds, broken_a, broken_b, broken_c, commands, writes, failed;
 	uint64_t first_seed, first_c_seed;
-	double cpu_s;
+	double cpu_s, worst_c_frac;
 	char first[256], failure[256];
 };
 
@@ -70,6 +70,7 @@ static void live(struct tally *t, uint64_t seed)
 	t->broken_c += account.broken_c > 0;
 	t->commands += account.commands;
 	t->writes += account.writes;
+	t->worst_c_frac = account.worst_c_frac > t->worst_c_frac ? account.worst_c_frac : t->worst_c_frac;
 	keep_first(t, seed, &account);
 }
 
@@ -93,6 +94,7 @@ static void add(struct tally *sum, const struct tally *t)
 	sum->commands += t->commands;
 	sum->writes += t->writes;
 	sum->cpu_s += t->cpu_s;
+	sum->worst_c_frac = t->worst_c_frac > sum->worst_c_frac ? t->worst_c_frac : sum->worst_c_frac;
 	if (t->failed && !sum->failed)
 		memcpy(sum->failure, t->failure, sizeof sum->failure);
 	sum->failed += t->failed;
@@ -226,7 +228,8 @@ static void report(const struct options *o, const struct tally *t)
 	if (t->first_seed != NO_SEED)
 		printf("first breach: seed %llu: %s\n", (unsigned long long)t->first_seed, t->first);
 	if (t->first_c_seed != NO_SEED)
-		printf("first of (c): seed %llu\n", (unsigned long long)t->first_c_seed);
+		printf("first of (c): seed %llu; power above budget by %.2f %% at most\n",
+		       (unsigned long long)t->first_c_seed, 100 * t->worst_c_frac);
 	if (t->failed)
 		printf("first failure: %s\n", t->failure);
 }
