@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who gets the watts, and why. */
+#include "control_rig.h"
+
+static double share_of(const struct rig *r, int n)
+{
+	return charge_of(r, n) / GPUS;
+}
+
+/* The same relative cut for all: the jobs have the same baseline per GPU. */
+static void the_equal_cut_is_equal_and_stays(void **state)
+{
+	struct rig r;
+	(void)state;
+	set_up(&r);
+	put_division(&r, WW_DIVISION_EQUAL);
+	put_limit(&r, 1, SITE, 3600);
+	run(&r, 40);
+	for (int n = 0; n < NODES; n++) {
+		assert_near(share_of(&r, n), 300, 0.1);
+		assert_near(r.job[n].cut_frac, 1 - 300.0 / P0_W, 1e-6);
+		assert_near(r.job[n].equal_cut_frac, r.job[n].cut_frac, 0);
+		assert_int_equal(gpu_of(&r, n, 0)->why, WW_WHY_EQUAL);
+	}
+	tear_down(&r);
+}
+
+/* a + 2 b d is the same for all: d = (0.1, 0.1, 0.1) + price / (1, 2, 4), and the cuts sum to 3 x 0.375. */
+static void watts_go_where_they_are_worth_most(void **state)
+{
+	struct rig r;
+	double equal = 1 - 300.0 / P0_W, slope;
+	(void)state;
+	set_up(&r);
+	put_limit(&r, 1, SITE, 3600);
+	step(&r);
+	assert_near(r.job[0].cut_frac, equal, 1e-6); /* at once, */
+	deliver(&r);
+	run(&r, 60); /* then better */
+	slope = 3 * equal / (1 + 1.0 / 2 + 1.0 / 4);
+	assert_near(r.job[0].cut_frac, slope, 1e-3);
+	assert_near(r.job[1].cut_frac, slope / 2, 1e-3);
+	assert_near(r.job[2].cut_frac, slope / 4, 1e-3);
+	assert_int_equal(gpu_of(&r, 2, 0)->why, WW_WHY_PRICE);
+	for (int n = 0; n < NODES; n++)
+		assert_near(share_of(&r, n), P0_W * (1 - r.job[n].cut_frac), 0.5);
+	assert_near(r.row[0].charge_w, 3600, 4);
+	assert_near(r.job[2].throughput_frac, 1 - 0.1 * r.job[2].cut_frac - 2 * r.job[2].cut_frac * r.job[2].cut_frac,
+	            1e-9);
+	tear_down(&r);
+}
+
+static void put_measured(struct rig *r, uint64_t id, int node, double b, double deepest)
+{
+	struct ww_job job = job_of(id, 0.1, b);
+	job.curve.max_cut_frac = deepest;
+	place(&job, node, 0xf);
+	put(r, WW_INPUT_JOB, &job);
+}
+
+static void below_what_was_measured_only_an_oracle_goes(void **state)
+{
+	(void)state;
+	for (int exact = 0; exact < 2; exact++) {
+		struct rig r;
+		set_up(&r);
+		put_division(&r, exact ? WW_DIVISION_EXACT : WW_DIVISION_AUTO);
+		put_measured(&r, 1, 0, 0.2, 0.4);
+		put_limit(&r, 1, SITE, 3600);
+		run(&r, 60);
+		if (exact) {
+			assert_true(r.job[0].cut_frac > 0.5);
+		} else {
+			assert_near(r.job[0].cut_frac, 0.4, 1e-6);
+			assert_int_equal(gpu_of(&r, 0, 0)->why, WW_WHY_BOX);
+		}
+		tear_down(&r);
+	}
+}
+
+static void gpus_without_a_job_go_lowest_where_a_row_binds(void **state)
+{
+	struct rig r;
+	struct ww_job gone = {.id = 3};
+	(void)state;
+	set_up(&r);
+	put(&r, WW_INPUT_JOB, &gone);
+	run(&r, 2);
+	assert_near(r.peer[2].limit_w[0], MAX_W, 0);
+	put_limit(&r, 1, SITE, 3600);
+	run(&r, 10);
+	for (int g = 0; g < GPUS; g++) {
+		assert_near(r.peer[2].limit_w[g], MIN_W, 0);
+		assert_int_equal(gpu_of(&r, 2, g)->why, WW_WHY_IDLE);
+	}
+	assert_near(r.row[0].charge_w, 3600, 4); /* their watts go to the others */
+	put_job(&r, 3, 2, 0.1, 2);
+	run(&r, 20);
+	assert_true(r.peer[2].limit_w[0] > 250);
+	assert_near(r.row[0].missing_w, 0, 0);
+	tear_down(&r);
+}
+
+static void rows_that_do_not_bind_take_no_part(void **state)
+{
+	struct rig r;
+	(void)state;
+	set_up(&r);
+	put_limit(&r, 1, LEFT, 2000);
+	run(&r, 30);
+	assert_near(r.peer[2].limit_w[0], MAX_W, 0);
+	assert_near(r.job[2].cut_frac, 0, 0);
+	assert_near(r.job[2].throughput_frac, 1, 0);
+	assert_int_equal(gpu_of(&r, 2, 0)->why, WW_WHY_NO_BUDGET);
+	assert_true(r.peer[0].limit_w[0] < MAX_W - 50);
+	tear_down(&r);
+}
+
+/* A job on both nodes of a rack is cut where its tightest row needs it. */
+static void a_job_over_rows_has_one_cut(void **state)
+{
+	struct rig r;
+	struct ww_job job = job_of(1, 0.1, 0.5), gone = {.id = 2};
+	(void)state;
+	set_up(&r);
+	put(&r, WW_INPUT_JOB, &gone);
+	gone.id = 3;
+	put(&r, WW_INPUT_JOB, &gone);
+	for (int n = 0; n < NODES; n++)
+		place(&job, n, 0xf);
+	put(&r, WW_INPUT_JOB, &job);
+	put_limit(&r, 1, RIGHT, 1500);
+	run(&r, 30);
+	for (int n = 0; n < NODES; n++)
+		assert_near(share_of(&r, n), 250, 0.5);
+	tear_down(&r);
+}
+
+static void a_job_without_a_curve_is_cut_like_the_rest(void **state)
+{
+	struct rig r;
+	struct ww_job unknown = {.id = 2, .name = "unknown", .weight = 1};
+	(void)state;
+	set_up(&r);
+	put_division(&r, WW_DIVISION_EQUAL);
+	place(&unknown, 1, 0xf);
+	put(&r, WW_INPUT_JOB, &unknown);
+	run(&r, 30);
+	put_limit(&r, 1, SITE, 3600);
+	run(&r, 20);
+	assert_near(share_of(&r, 1), share_of(&r, 0), 8);
+	assert_true(r.row[0].charge_w <= 3600.01);
+	tear_down(&r);
+}
+
+static void the_objective_is_the_configurations(void **state)
+{
+	double kept[2];
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		struct rig r;
+		plan(&r);
+		r.config.objective = k ? WW_OBJECTIVE_MAXMIN : WW_OBJECTIVE_RELATIVE;
+		begin(&r);
+		for (int n = 0; n < NODES; n++)
+			put_job(&r, (uint64_t)n + 1, n, 0.1, 0.5 * (1 << n));
+		adopt(&r);
+		put_limit(&r, 1, SITE, 3600);
+		run(&r, 60);
+		kept[k] = fmin(fmin(r.job[0].throughput_frac, r.job[1].throughput_frac), r.job[2].throughput_frac);
+		tear_down(&r);
+	}
+	assert_true(kept[1] > kept[0] + 0.01);
+}
+
+static void a_heavier_job_is_cut_less(void **state)
+{
+	struct rig r;
+	struct ww_job heavy = job_of(1, 0.1, 0.5);
+	double before;
+	(void)state;
+	set_up(&r);
+	put_limit(&r, 1, SITE, 3600);
+	run(&r, 60);
+	before = r.job[0].cut_frac;
+	heavy.weight = 3;
+	place(&heavy, 0, 0xf);
+	put(&r, WW_INPUT_JOB, &heavy);
+	run(&r, 60);
+	assert_true(r.job[0].cut_frac < before - 0.1);
+	tear_down(&r);
+}
+
+/* Nodes that do not answer keep what they are charged; the rest is divided among the others. */
+static void silent_nodes_take_no_part(void **state)
+{
+	struct rig r;
+	(void)state;
+	set_up(&r);
+	put_division(&r, WW_DIVISION_EQUAL);
+	put_limit(&r, 1, SITE, 3600);
+	run(&r, 20);
+	r.peer[2].mute = r.peer[2].deaf = true;
+	run(&r, 100); /* it may have booted: 2000 of 3600 W */
+	assert_near(charge_of(&r, 2), 2000, 1);
+	assert_near(charge_of(&r, 0) + charge_of(&r, 1), 1600, 4);
+	assert_int_equal(gpu_of(&r, 2, 0)->why, WW_WHY_SILENT);
+	tear_down(&r);
+}
+
+static void rates_are_sums_of_what_is_known(void **state)
+{
+	struct rig r;
+	(void)state;
+	set_up(&r);
+	tick(&r);
+	assert_near(r.job[0].tps, 1000, 1e-3);
+	r.peer[0].mute = r.peer[0].deaf = true;
+	run(&r, 30);
+	assert_nan(r.job[0].tps);
+	assert_near(r.job[1].tps, 1000, 1e-3);
+	tear_down(&r);
+}
+
+static void every_reason_has_its_words(void **state)
+{
+	(void)state;
+	for (int a = 0; a < WW_N_WHYS; a++) {
+		const char *text = ww_why_text((enum ww_why)a);
+		assert_true(strlen(text) > 5 && !strchr(text, '\n'));
+		for (int b = 0; b < a; b++)
+			assert_string_not_equal(text, ww_why_text((enum ww_why)b));
+	}
+	assert_string_equal(ww_why_text((enum ww_why)99), "?");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_equal_cut_is_equal_and_stays),
+		cmocka_unit_test(watts_go_where_they_are_worth_most),
+		cmocka_unit_test(below_what_was_measured_only_an_oracle_goes),
+		cmocka_unit_test(gpus_without_a_job_go_lowest_where_a_row_binds),
+		cmocka_unit_test(rows_that_do_not_bind_take_no_part),
+		cmocka_unit_test(a_job_over_rows_has_one_cut),
+		cmocka_unit_test(a_job_without_a_curve_is_cut_like_the_rest),
+		cmocka_unit_test(the_objective_is_the_configurations),
+		cmocka_unit_test(a_heavier_job_is_cut_less),
+		cmocka_unit_test(silent_nodes_take_no_part),
+		cmocka_unit_test(rates_are_sums_of_what_is_known),
+		cmocka_unit_test(every_reason_has_its_words),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
