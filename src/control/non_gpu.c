@@ -14,8 +14,10 @@
 #define STEP_UP 0.001   /* of the row's power: the bound in use is that much above the readings when it moves, */
 #define STEP_DOWN 0.004 /* and moves down only when it is that much above them */
 #define SLOW 0.02       /* weight of a second in the smoothed draw */
-#define LAG_US 3e8      /* fans and cooling follow a fall within minutes */
-#define FROM_STEP 0.01  /* the smoothed draw in use moves when it is off by that much */
+#define OLD_US (60 * WW_SECOND_US) /* a meter that was silent for so long bounds nothing alone */
+#define LAG_US 3e8                 /* fans and cooling follow a fall within minutes */
+#define PLAUSIBLE 0.9  /* of what its GPUs draw by their own sensors: a meter that shows less is dead or turned round */
+#define FROM_STEP 0.01 /* the smoothed draw in use moves when it is off by that much */
 
 static double residual_bound(const struct row *row)
 {
@@ -74,11 +76,16 @@ ww_status take_meter(ww_control *c, const struct ww_meter *meter, struct ww_now 
 	update_draws(c);
 	if (!row->config.has_meter || isnan(row->draw_w))
 		return WW_OK;
+	if (meter->power_w.value < PLAUSIBLE * row->draw_w) {
+		row->meter = (struct ww_reading){NAN, UINT16_MAX, WW_READING_IMPLAUSIBLE};
+		return WW_OK;
+	}
 	row->slow_draw_w += isnan(row->slow_draw_w) ? NAN : SLOW * (row->draw_w - row->slow_draw_w);
 	if (isnan(row->slow_draw_w))
 		row->slow_draw_w = row->draw_w;
 	if (!(fabs(row->slow_draw_w - row->from_w) <= FROM_STEP * row->slow_draw_w))
 		row->from_w = (1 - FROM_STEP / 2) * row->slow_draw_w;
+	row->bound_us = at.mono_us;
 	take_residual(row, meter->power_w.value);
 	take_minute(row, meter->power_w.value, at.wall_us);
 	return WW_OK;
@@ -104,6 +111,7 @@ void update_lags(ww_control *c, int64_t since_us)
 	double decay = exp(-(double)since_us / LAG_US);
 	for (uint32_t r = 0; r < c->n_rows; r++) {
 		struct row *row = &c->rows[r];
+		row->bound_is_old = c->now.mono_us - row->bound_us > OLD_US;
 		double draw_w = isnan(row->draw_w) ? row->charge_w : row->draw_w;
 		row->lag_w = draw_w < row->lag_w ? draw_w + decay * (row->lag_w - draw_w) : draw_w;
 	}
@@ -120,11 +128,11 @@ static struct rest rest_of(const struct row *row, int boundary)
 	bool metered = config->has_meter && config->meter_boundary == boundary && !isnan(row->non_gpu_w);
 	if (boundary == WW_BOUNDARY_GPU)
 		return (struct rest){0};
-	if (metered)
+	if (metered && !row->bound_is_old)
 		return (struct rest){row->non_gpu_w, config->follow[boundary], row->from_w};
 	double lag_w = isnan(row->lag_w) ? row->charge_w : row->lag_w;
-	return (struct rest){config->fixed_w[boundary] + config->follow[boundary] * lag_w, config->follow[boundary],
-	                     lag_w};
+	double declared_w = config->fixed_w[boundary] + config->follow[boundary] * lag_w;
+	return (struct rest){metered ? most(declared_w, row->non_gpu_w) : declared_w, config->follow[boundary], lag_w};
 }
 
 double non_gpu_at(const struct row *row, int boundary, double charge_w)

@@ -524,6 +524,10 @@ static ww_status take_envelope(ww_control *c, const struct ww_envelope *from, ui
 		               (unsigned)n_gpus, (unsigned)node->config.n_gpus);
 	if (from->start_id < node->start_id || (from->start_id == node->start_id && from->seq <= node->seq))
 		return WW_OK;
+	if (c->leader.leads && from->seen.epoch == c->leader.epoch && from->seen.seq >= node->next_seq)
+		return ww_fail(err, WW_ERR_INVALID, "node '%s' shows command %llu.%llu, which was never sent",
+		               node->config.name, (unsigned long long)from->seen.epoch,
+		               (unsigned long long)from->seen.seq);
 	node->start_id = from->start_id;
 	node->seq = from->seq;
 	*out = node;
@@ -624,14 +628,19 @@ static void move_times(ww_control *c, int64_t by_us)
 		move(&c->gpus[g].changed_us, by_us);
 		move(&c->gpus[g].raised_us, by_us);
 	}
-	for (uint32_t r = 0; r < c->n_rows; r++)
+	for (uint32_t r = 0; r < c->n_rows; r++) {
 		move(&c->rows[r].meter_us, by_us);
+		move(&c->rows[r].bound_us, by_us);
+	}
 	move(&c->decision.at.mono_us, by_us);
+	move(&c->stored_us, by_us);
 }
 
 void take_leader(ww_control *c, const struct ww_leader *leader, struct ww_now at)
 {
 	bool changed = leader->epoch != c->leader.epoch;
+	if (leader->epoch < c->leader.epoch)
+		return;
 	c->leader = *leader;
 	if (!changed)
 		return;

@@ -467,6 +467,32 @@ static void a_silent_meter_leaves_its_last_bound(void **state)
 	tear_down(&r);
 }
 
+/* A meter that is dead or turned round shows less than the GPUs behind it draw. */
+static void a_meter_below_its_gpus_is_not_believed(void **state)
+{
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		struct rig r;
+		struct ww_event event;
+		double non_gpu_w;
+		set_up_metered(&r);
+		event = event_of(&r, 1, SITE, 4900);
+		event.boundary = WW_BOUNDARY_METER;
+		put(&r, WW_INPUT_EVENT, &event);
+		run(&r, 60);
+		non_gpu_w = r.row[0].non_gpu_w;
+		r.rest_w = (double)NAN;
+		for (int i = 0; i < 60; i++) {
+			tick(&r);
+			put_meter(&r, SITE, k ? -power_of(&r) - 900 : 0);
+		}
+		tick(&r);
+		assert_true(r.row[0].non_gpu_w >= non_gpu_w - 60);
+		assert_nan(r.row[0].power_w);
+		tear_down(&r);
+	}
+}
+
 static void without_a_meter_the_plan_counts(void **state)
 {
 	struct rig r;
@@ -606,6 +632,7 @@ int main(void)
 		cmocka_unit_test(a_cut_on_another_row_is_of_that_row),
 		cmocka_unit_test(non_gpu_power_is_learned_and_follows),
 		cmocka_unit_test(a_silent_meter_leaves_its_last_bound),
+		cmocka_unit_test(a_meter_below_its_gpus_is_not_believed),
 		cmocka_unit_test(without_a_meter_the_plan_counts),
 		cmocka_unit_test(a_new_job_does_not_still_the_fans),
 		cmocka_unit_test(budgets_are_given_back_in_staggered_steps),

@@ -189,6 +189,43 @@ static void the_same_leader_again_changes_nothing(void **state)
 	tear_down(&r);
 }
 
+static void an_older_leader_is_old_news(void **state)
+{
+	struct rig r;
+	(void)state;
+	set_up_capped(&r);
+	lead(&r, EPOCH - 1);
+	change_limit(&r, 2, 5000);
+	run(&r, 5);
+	assert_int_equal(r.peer[0].seen.epoch, EPOCH);
+	assert_near(r.peer[0].limit_w[0], 5000.0 / 12, 1);
+	tear_down(&r);
+}
+
+/* A raise on its way would be forgotten if it counted as superseded by a command that was never sent. */
+static void what_was_never_sent_supersedes_nothing(void **state)
+{
+	struct rig r;
+	struct ww_sample sample = {.n_gpus = GPUS};
+	(void)state;
+	set_up_capped(&r);
+	r.peer[0].deaf = true;
+	change_limit(&r, 2, 5000);
+	tick(&r);
+	change_limit(&r, 3, 3000);
+	tick(&r);
+	sample.from = envelope_of(&r.peer[0]);
+	sample.from.seen.seq += 1000;
+	states_of(&r, &r.peer[0], sample.gpus);
+	refuse(&r, WW_INPUT_SAMPLE, &sample, WW_ERR_INVALID, "'n1' shows command 5.10");
+	tick(&r);
+	assert_near(charge_of(&r, 0), 5000.0 / 3, 1);
+	r.peer[0].deaf = false;
+	run(&r, 3);
+	assert_near(charge_of(&r, 0), 1000, 1);
+	tear_down(&r);
+}
+
 /* ---- Inventory ---------------------------------------------------------------------------------------------------------- */
 
 static void a_new_inventory_keeps_what_is_known(void **state)
@@ -449,6 +486,8 @@ int main(void)
 		cmocka_unit_test(silence_is_counted_through_a_take_over),
 		cmocka_unit_test(a_leader_that_was_replaced_believes_nobody),
 		cmocka_unit_test(the_same_leader_again_changes_nothing),
+		cmocka_unit_test(an_older_leader_is_old_news),
+		cmocka_unit_test(what_was_never_sent_supersedes_nothing),
 		cmocka_unit_test(a_new_inventory_keeps_what_is_known),
 		cmocka_unit_test(a_new_node_counts_its_maximum),
 		cmocka_unit_test(the_inventory_comes_first),
