@@ -179,12 +179,11 @@ static void begin_fault(ww_world *w, const struct ww_fault *f)
 static void end_fault(ww_world *w, const struct ww_fault *f)
 {
 	struct world_agent *a = &w->agents[f->node];
-	if (f->kind == WW_FAULT_REBOOT) {
+	bool crashed = f->kind == WW_FAULT_CONTROLLER_CRASH && w->charge < 0;
+	if (crashed || (f->kind == WW_FAULT_STORE && w->take_over_waits)) {
+		ww_world_take_over(w);
+	} else if (f->kind == WW_FAULT_REBOOT) {
 		ww_world_machine_on(w, f->node);
-	} else if (f->kind == WW_FAULT_CONTROLLER_CRASH && w->charge < 0) {
-		ww_world_take_over(w);
-	} else if (f->kind == WW_FAULT_STORE && w->take_over_waits) {
-		ww_world_take_over(w);
 	} else if (f->kind == WW_FAULT_CONTROLLER_ZOMBIE) {
 		ww_world_zombies_end(w);
 	} else if (f->kind == WW_FAULT_CUT && ww_world_now(w) >= a->cut_until_us) {

@@ -72,8 +72,8 @@ static void load(struct schedule *s, uint32_t node, uint32_t row, float frac)
 
 static void draw_racks(struct schedule *s)
 {
-	uint32_t n = 2 + below(s, 2), first = s->plant.n_rows;
 	static const char *const names[] = {"rack-0", "rack-1", "rack-2"};
+	uint32_t n = chance(s, 0.5) ? 2 : 3, first = s->plant.n_rows;
 	for (uint32_t k = 0; k < n; k++)
 		add_row(s, names[k]);
 	for (uint32_t i = 0; i < s->plant.n_nodes; i++)

@@ -128,7 +128,7 @@ static void test_journals_repeat(void **state)
 		assert_true(r.decisions >= 20);
 		states += r.states;
 		ww_journal_finish(&journal);
-		fclose(in);
+		assert_int_equal(fclose(in), 0);
 		ww_control_destroy(r.brain);
 		ww_input_room_destroy(r.room);
 		ww_buf_finish(&r.bytes);
