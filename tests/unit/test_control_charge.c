@@ -301,6 +301,42 @@ static void a_boot_never_surprises(void **state)
 	tear_down(&r);
 }
 
+/* Machines go down without a word and come up at their default, losses and budgets at random meanwhile. */
+static void boots_at_random_never_surprise(void **state)
+{
+	int boots = 0;
+	(void)state;
+	for (uint64_t seed = 1; seed <= 10; seed++) {
+		struct rig r;
+		struct ww_rng rng;
+		int64_t up_us[NODES] = {0};
+		ww_rng_seed(&rng, seed);
+		set_up_capped(&r);
+		for (uint32_t i = 0; i < 1500; i++) {
+			int n = (int)ww_rng_below(&rng, NODES);
+			if (up_us[n] == 0 && ww_rng_below(&rng, 100) == 0) {
+				r.peer[n].mute = r.peer[n].deaf = true;
+				up_us[n] = r.now.mono_us + BOOT + (int64_t)ww_rng_below(&rng, 60) * SECOND;
+			} else if (up_us[n] == 0 && ww_rng_below(&rng, 10) == 0) {
+				r.peer[n].mute = ww_rng_below(&rng, 2);
+				r.peer[n].deaf = ww_rng_below(&rng, 2);
+			}
+			for (n = 0; n < NODES; n++)
+				if (up_us[n] > 0 && r.now.mono_us >= up_us[n]) {
+					reboot(&r, n, MAX_W);
+					r.peer[n].mute = r.peer[n].deaf = false;
+					up_us[n] = 0;
+					boots++;
+				}
+			if (ww_rng_below(&rng, 20) == 0)
+				change_limit(&r, 2 + i, 1500 + 500 * (double)ww_rng_below(&rng, 10));
+			tick(&r);
+		}
+		tear_down(&r);
+	}
+	assert_true(boots > 50);
+}
+
 /* A lease that ends with restoring counts what it restores, though command after command is sent into the void. */
 static void a_lease_that_restores_counts_what_it_restores(void **state)
 {
@@ -339,6 +375,7 @@ int main(void)
 		cmocka_unit_test(proof_is_a_command_accepted_not_a_message),
 		cmocka_unit_test(a_declared_boot_cap_is_what_a_boot_brings),
 		cmocka_unit_test(a_boot_never_surprises),
+		cmocka_unit_test(boots_at_random_never_surprise),
 		cmocka_unit_test(a_lease_that_restores_counts_what_it_restores),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
