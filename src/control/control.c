@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define TICK_US WW_SECOND_US
+#define STORE_AGAIN_US (10 * WW_SECOND_US)
+#define STORE_ABOVE 1.02
 #define ROUNDING 1e-7 /* of a row's budget */
 
 const char *ww_why_text(enum ww_why why)
@@ -63,6 +65,7 @@ static void take_saved(ww_control *c, uint64_t seq)
 		return;
 	for (uint32_t g = 0; g < c->n_gpus; g++)
 		c->gpus[g].stored_w = c->gpus[g].decided_w;
+	c->stored_us = c->now.mono_us;
 }
 
 static ww_status take_division(ww_control *c, enum ww_division division, struct ww_error *err)
@@ -151,6 +154,19 @@ static void tell_jobs(ww_control *c)
 	}
 }
 
+/* A successor would count far more than is in force. */
+static bool is_worth_storing(const ww_control *c)
+{
+	double stored_w = 0, decided_w = 0;
+	if (!c->leader.leads || c->now.mono_us - c->stored_us < STORE_AGAIN_US)
+		return false;
+	for (uint32_t g = 0; g < c->n_gpus; g++) {
+		stored_w += c->gpus[g].stored_w;
+		decided_w += c->gpus[g].decided_w;
+	}
+	return stored_w > STORE_ABOVE * decided_w;
+}
+
 static void tell(ww_control *c)
 {
 	struct ww_decision *d = &c->decision;
@@ -170,7 +186,7 @@ static void tell(ww_control *c)
 		                                                   .limit_w = e->limit_w,
 		                                                   .missing_w = e->missing_w};
 	}
-	d->save = false;
+	d->save = is_worth_storing(c);
 	for (uint32_t i = 0; i < d->n_commands; i++)
 		d->save = d->save || c->needs_save[i];
 	d->leads = c->leader.leads;

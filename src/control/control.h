@@ -100,7 +100,7 @@ struct ww_gpu_decision {
 };
 
 struct ww_row_decision {
-	double budget_w;  /* in force now, at `boundary`; INFINITY = none */
+	double budget_w;  /* kept now, at `boundary`: the least of the next settle_us + 2 s; INFINITY = none */
 	uint8_t boundary; /* of the budget that leaves the fewest watts */
 	double charge_w;  /* of its GPUs, part loads counted */
 	double non_gpu_w; /* upper bound of the rest inside that boundary */
@@ -133,8 +133,9 @@ struct ww_decision {
 	uint64_t seq; /* rises by one with each step */
 	struct ww_now at;
 	bool leads;
-	/* Before any command with `needs_save` is sent, the state (ww_control_save) must be stored durably and WW_INPUT_SAVED
-	 * put; where that fails these commands are not sent. The others may be sent at once. */
+	/* The state (ww_control_save) is to be stored durably and WW_INPUT_SAVED to be put before any command with `needs_save` is
+	 * sent; where that fails these commands are not sent. The others may be sent at once. Also set without such a command
+	 * now and then, so that a successor does not count far more than is in force. */
 	bool save;
 	uint32_t n_commands;
 	const struct ww_command *commands;

@@ -92,6 +92,8 @@ struct row {
 	float residual[RESIDUALS];
 	uint32_t n_residuals, next_residual;
 	double non_gpu_w; /* in use at the meter's boundary: above the readings, and not moving with every one; NAN = none */
+	int64_t bound_us; /* last reading behind it */
+	bool bound_is_old;
 	double draw_w;      /* of its GPUs by the last samples, NAN = some are not known */
 	double slow_draw_w; /* smoothed over about a minute, NAN = none */
 	double from_w;      /* the same in use: moves in steps */
@@ -137,6 +139,7 @@ struct ww_control {
 	enum ww_division division;
 	struct ww_leader leader;
 	int64_t leads_since_us, adopt_until_us;
+	int64_t stored_us; /* when a state was stored last */
 	struct ww_now now;
 	uint64_t steps;
 	int64_t offset_us; /* mono - wall of the last step or input: moves times on a take-over */

@@ -17,7 +17,6 @@
 #define RETRY_US WW_SECOND_US
 #define PROOF_US (4 * WW_SECOND_US) /* without a sign of life for so long, ask for one */
 #define GREETING_US (3 * WW_SECOND_US)
-#define SPREAD_US (10 * WW_SECOND_US)
 #define MARGIN 1e-9 /* of an offer, for rounding */
 
 /* ---- Free watts ----------------------------------------------------------------------------------------------------------- */
@@ -259,7 +258,7 @@ static void write_command(const ww_control *c, const struct node *node, struct w
 	                               .answers_start_id = node->believed ? node->start_id : 0,
 	                               .answers_seq = node->believed ? node->seq : 0,
 	                               .valid_for_us = c->config.valid_for_us,
-	                               .spread_us = SPREAD_US,
+	                               .spread_us = 0, /* no step of ours goes up; raises are staggered here */
 	                               .event = event_of(c, node),
 	                               .after = c->config.after,
 	                               .release_ok = 1,
@@ -267,10 +266,12 @@ static void write_command(const ww_control *c, const struct node *node, struct w
 	                               .n_steps = 1};
 	for (uint32_t i = 0; i < node->config.n_gpus; i++) {
 		const struct gpu *gpu = &c->gpus[node->first_gpu + i];
-		command->step[0].cap_w[i] = command->failcap_w[i] = is_greeted(c, node) ? NAN : gpu->cap_w;
+		command->step[0].cap_w[i] = is_greeted(c, node) ? NAN : gpu->cap_w;
 	}
 	for (uint32_t k = 0; k < c->n_ahead; k++)
 		add_step(c, node, k, command);
+	/* Whenever the lease ends, every budget known ahead is kept. */
+	memcpy(command->failcap_w, command->step[command->n_steps - 1].cap_w, sizeof command->failcap_w);
 	for (uint32_t l = 0; l < node->config.n_loads; l++)
 		if (c->rows[node->config.loads[l].row].binds || c->rows[node->config.loads[l].row].binds_ahead)
 			command->release_ok = 0;

@@ -96,6 +96,7 @@ static void put_row(struct ww_buf *b, const struct row *r)
 	ww_buf_u32(b, r->meter.age_ms);
 	ww_buf_u8(b, r->meter.status);
 	ww_buf_i64(b, r->meter_us);
+	ww_buf_i64(b, r->bound_us);
 	ww_buf_u32(b, r->n_residuals);
 	ww_buf_u32(b, r->next_residual);
 	for (uint32_t i = 0; i < RESIDUALS; i++)
@@ -182,6 +183,7 @@ ww_status ww_control_save(const ww_control *c, struct ww_buf *b)
 	put_inventory(b, c);
 	ww_buf_u32(b, c->division);
 	ww_encode_leader(b, &c->leader);
+	ww_buf_i64(b, c->stored_us);
 	ww_buf_i64(b, c->leads_since_us);
 	ww_buf_i64(b, c->adopt_until_us);
 	ww_buf_i64(b, c->now.mono_us);
@@ -333,6 +335,7 @@ static void get_row(struct ww_read *r, struct row *row)
 	row->meter.age_ms = (uint16_t)ww_read_u32(r);
 	row->meter.status = ww_read_u8(r);
 	row->meter_us = get_time(r);
+	row->bound_us = get_time(r);
 	row->n_residuals = ww_read_u32(r);
 	row->next_residual = ww_read_u32(r);
 	if (row->n_residuals > RESIDUALS || row->next_residual >= RESIDUALS)
@@ -411,6 +414,7 @@ static void get_problem(struct ww_read *r, ww_control *c, size_t room_shares)
 
 static void get_times(struct ww_read *r, ww_control *c)
 {
+	c->stored_us = get_time(r);
 	c->leads_since_us = get_time(r);
 	c->adopt_until_us = get_time(r);
 	c->now.mono_us = get_time(r);
@@ -493,6 +497,7 @@ static ww_status get_all(struct ww_read *r, ww_control *c, struct ww_error *err)
 	for (uint32_t g = 0; g < c->n_gpus; g++)
 		get_gpu(r, &c->gpus[g]);
 	get_problem(r, c, most_shares(c));
+	c->stored_us = times.stored_us;
 	c->leads_since_us = times.leads_since_us;
 	c->adopt_until_us = times.adopt_until_us;
 	c->now = times.now;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Budgets over time. An event's budget falls from its base to its limit over the ramp down, stays, and rises to the base
- * again over the ramp up; before and after there is none. A protection event knows no ramps. On a row the least of all
+ * again over the ramp up, in stairs that stay below the straight ramp; before and after there is none. A protection event knows no ramps. On a row the least of all
  * events and of the row's own limit counts, and it counts early enough for the draw to have followed when it starts.
  */
 #include "control/control_internal.h"
@@ -11,12 +11,19 @@
 #include <string.h>
 
 #define RAMP_STEPS 4 /* in which a known ramp down is carried out ahead */
+#define STAIR_US                                                                                                       \
+	(10 * WW_SECOND_US) /* limits must stand still for a while to be read back: ramps go in stairs below them */
 
 /* ---- One event ---------------------------------------------------------------------------------------------------------- */
 
 static int64_t after(int64_t time_us, int64_t by_us)
 {
 	return time_us > WW_NEVER_US - by_us ? WW_NEVER_US : time_us + by_us;
+}
+
+static int64_t most_us(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
 }
 
 static int64_t ramp_down_us(const struct event *e)
@@ -36,16 +43,17 @@ static double budget_at(const struct event *e, int64_t wall_us)
 	if (e->told.cancelled || wall_us < start || wall_us >= after(end, up))
 		return (double)INFINITY;
 	if (wall_us >= end)
-		return e->limit_w + fall * ((double)(wall_us - end) / (double)up);
-	if (wall_us - start >= down)
+		return e->limit_w + fall * ((double)((wall_us - end) / STAIR_US * STAIR_US) / (double)up);
+	int64_t fallen_us = ((wall_us - start) / STAIR_US + 1) * STAIR_US;
+	if (fallen_us >= down)
 		return e->limit_w;
-	return e->limit_w + fall * (1 - (double)(wall_us - start) / (double)down);
+	return e->limit_w + fall * (1 - (double)fallen_us / (double)down);
 }
 
 /* The least in [from, to]: the budget falls, stays and rises. */
 static double least_budget(const struct event *e, int64_t from_us, int64_t to_us)
 {
-	int64_t low = after(e->told.start_us, ramp_down_us(e));
+	int64_t low = after(e->told.start_us, most_us(0, ramp_down_us(e) - STAIR_US));
 	if (e->told.cancelled)
 		return (double)INFINITY;
 	if (from_us < e->told.end_us && to_us >= low && low < e->told.end_us)
@@ -240,6 +248,6 @@ uint32_t steps_ahead(const ww_control *c, struct ahead *out)
 		}
 	}
 	for (uint32_t k = 0; k < n; k++)
-		out[k].until_us = (k + 1 < n ? out[k + 1].at_us : horizon_us) + lead_us(c);
+		out[k].until_us = (k + 1 < n ? out[k + 1].at_us : horizon_us) + lead_us(c) - 1;
 	return n;
 }

@@ -96,7 +96,7 @@ enum ww_alarm {
 	WW_ALARM_WRITE_FAILED, /* a limit could not be written or reads back otherwise */
 	WW_ALARM_JOURNAL,      /* the journal could not be stored: limits only fall until it can */
 	WW_ALARM_LAPSED,       /* the lease ended */
-	WW_ALARM_NOT_RELEASED  /* stop while a budget binds: caps left, restore timer armed */
+	WW_ALARM_NOT_RELEASED  /* stop while a budget binds: the caps are left */
 };
 
 /* What an alarm means, for people. Static. */
