@@ -52,9 +52,9 @@ static void tell_difference(struct replay *r, const struct ww_frame *frame)
 		at++;
 	time_t wall_s = (time_t)(r->decision->at.wall_us / WW_SECOND_US);
 	struct tm utc;
-	char when[64] = "?";
-	if (gmtime_r(&wall_s, &utc))
-		strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", &utc);
+	char when[64];
+	if (!gmtime_r(&wall_s, &utc) || strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", &utc) == 0)
+		snprintf(when, sizeof when, "?");
 	printf("%s: frame %llu: decision %llu, %s.%03d UTC, is another one: from byte %zu on (recorded %zu bytes, now "
 	       "%zu), in its %s\n",
 	       r->journal.name, (unsigned long long)frame->number, (unsigned long long)r->decision->seq, when,

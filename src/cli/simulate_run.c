@@ -209,12 +209,12 @@ static uint8_t why_of_most(const struct walk *walk, const struct ww_decision *d,
 {
 	const struct ww_sim_job *job = &walk->scene->jobs[j];
 	uint32_t count[WW_N_WHYS] = {0};
-	uint8_t best = 0;
+	int best = 0;
 	for (uint32_t k = 0; k < job->n_gpus; k++)
 		count[d->gpus[job->gpus[k]].why]++;
-	for (uint8_t why = 1; why < WW_N_WHYS; why++)
+	for (int why = 1; why < WW_N_WHYS; why++)
 		best = count[why] > count[best] ? why : best;
-	return best;
+	return (uint8_t)best;
 }
 
 /* Jobs of a decision are in ascending id, and those of a scene too; some may not have begun. */
