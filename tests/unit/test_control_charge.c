@@ -185,6 +185,30 @@ static void what_a_node_will_write_again_counts(void **state)
 	tear_down(&r);
 }
 
+/* Accepted, but its journal is not written yet: neither limit nor goal show it. */
+static void an_accepted_raise_counts_before_it_is_carried_out(void **state)
+{
+	struct rig r;
+	struct ww_command raise;
+	(void)state;
+	set_up_capped(&r);
+	change_limit(&r, 2, 5000);
+	pass(&r, SECOND);
+	listen(&r);
+	step(&r);
+	raise = *command_to(&r, 0);
+	r.peer[0].seen = raise.fence;
+	r.peer[0].step = 0;
+	say_ack(&r, 0, raise.fence);
+	for (int i = 0; i < 2; i++) {
+		step(&r);
+		assert_near(charge_of(&r, 0), 5000.0 / 3, 1);
+	}
+	accept(&r, &r.peer[0], &raise);
+	hold_truth(&r);
+	tear_down(&r);
+}
+
 static void a_foreign_raise_counts_at_once(void **state)
 {
 	struct rig r;
@@ -369,6 +393,7 @@ int main(void)
 		cmocka_unit_test(many_lost_commands_are_merged_not_forgotten),
 		cmocka_unit_test(granted_steps_count_until_they_are_shown_passed),
 		cmocka_unit_test(what_a_node_will_write_again_counts),
+		cmocka_unit_test(an_accepted_raise_counts_before_it_is_carried_out),
 		cmocka_unit_test(a_foreign_raise_counts_at_once),
 		cmocka_unit_test(an_unmanaged_gpu_counts_its_maximum),
 		cmocka_unit_test(silence_counts_a_boot_when_there_was_time_for_one),

@@ -444,6 +444,27 @@ static void non_gpu_power_is_learned_and_follows(void **state)
 	tear_down(&r);
 }
 
+/* Readings that scatter leave a bound above their middle. */
+static void a_bound_is_above_scattered_readings(void **state)
+{
+	struct rig r;
+	struct ww_rng rng;
+	struct ww_event event;
+	(void)state;
+	ww_rng_seed(&rng, 1);
+	set_up_metered(&r);
+	event = event_of(&r, 1, SITE, 20000);
+	event.boundary = WW_BOUNDARY_METER;
+	put(&r, WW_INPUT_EVENT, &event);
+	for (int i = 0; i < 200; i++) {
+		r.rest_w = 900 + 400 * (ww_rng_uniform(&rng) - 0.5);
+		tick(&r);
+		if (i > 40)
+			assert_true(r.row[0].non_gpu_w - 0.1 * (r.row[0].charge_w - power_of(&r)) >= 930);
+	}
+	tear_down(&r);
+}
+
 static void a_silent_meter_leaves_its_last_bound(void **state)
 {
 	struct rig r;
@@ -635,6 +656,7 @@ int main(void)
 		cmocka_unit_test(a_cut_is_of_the_ten_minutes_before),
 		cmocka_unit_test(a_cut_on_another_row_is_of_that_row),
 		cmocka_unit_test(non_gpu_power_is_learned_and_follows),
+		cmocka_unit_test(a_bound_is_above_scattered_readings),
 		cmocka_unit_test(a_silent_meter_leaves_its_last_bound),
 		cmocka_unit_test(a_meter_below_its_gpus_is_not_believed),
 		cmocka_unit_test(without_a_meter_the_plan_counts),

@@ -162,30 +162,51 @@ static void the_draw_is_down_when_the_budget_starts(void **state)
 
 /* ---- Renewal and retry ----------------------------------------------------------------------------------------------- */
 
-static void leases_are_renewed_in_time_and_not_too_often(void **state)
+/* No node goes longer than `most_us` without a command, and none is sent one more often than it must be. */
+static void check_renewal(struct rig *r, int64_t most_us)
 {
-	struct rig r;
 	struct ww_fence last[NODES] = {{0, 0}};
 	int64_t sent_us[NODES];
-	(void)state;
-	set_up_capped(&r);
 	for (int n = 0; n < NODES; n++)
-		sent_us[n] = r.now.mono_us;
-	for (int i = 0; i < 200; i++) {
-		tick(&r);
+		sent_us[n] = r->now.mono_us;
+	for (int i = 0; i < 100; i++) {
+		tick(r);
 		for (int n = 0; n < NODES; n++) {
-			const struct ww_command *command = command_to(&r, n);
-			assert_true(r.now.mono_us - sent_us[n] <= LEASE / 3);
+			const struct ww_command *command = command_to(r, n);
+			assert_true(r->now.mono_us - sent_us[n] <= most_us);
 			if (!command)
 				continue;
-			assert_true(r.now.mono_us - sent_us[n] >= 2 * SECOND || i < 4);
+			assert_true(r->now.mono_us - sent_us[n] >= 2 * SECOND || i < 4);
 			assert_int_equal(command->fence.epoch, EPOCH);
 			assert_true(ww_fence_order(command->fence, last[n]) > 0);
-			assert_int_equal(command->valid_for_us, LEASE);
+			assert_int_equal(command->valid_for_us, r->config.valid_for_us);
 			last[n] = command->fence;
-			sent_us[n] = r.now.mono_us;
+			sent_us[n] = r->now.mono_us;
 		}
 	}
+}
+
+static void a_proof_of_life_is_asked_for_every_few_seconds(void **state)
+{
+	struct rig r;
+	(void)state;
+	set_up_capped(&r);
+	check_renewal(&r, 5 * SECOND);
+	tear_down(&r);
+}
+
+static void leases_are_renewed_at_a_third(void **state)
+{
+	struct rig r;
+	(void)state;
+	plan(&r);
+	r.config.valid_for_us = 9 * SECOND;
+	begin(&r);
+	put_job(&r, 1, 0, 0.1, 0.5);
+	run(&r, 20);
+	put_limit(&r, 1, SITE, 3000);
+	run(&r, 10);
+	check_renewal(&r, 3 * SECOND);
 	tear_down(&r);
 }
 
@@ -409,7 +430,8 @@ int main(void)
 		cmocka_unit_test(a_budget_a_day_ahead_is_carried_when_the_day_has_come),
 		cmocka_unit_test(a_step_is_not_told_twice),
 		cmocka_unit_test(the_draw_is_down_when_the_budget_starts),
-		cmocka_unit_test(leases_are_renewed_in_time_and_not_too_often),
+		cmocka_unit_test(a_proof_of_life_is_asked_for_every_few_seconds),
+		cmocka_unit_test(leases_are_renewed_at_a_third),
 		cmocka_unit_test(a_command_without_an_answer_is_repeated_after_a_second),
 		cmocka_unit_test(a_node_that_forgot_is_told_again),
 		cmocka_unit_test(a_command_answers_the_newest_message),
