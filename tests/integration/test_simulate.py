@@ -209,7 +209,7 @@ def test_replay_finds_a_difference():
         assert len(cut) == 1, cut
         journal.write_bytes(data[:cut[0][0]] + data[cut[0][1]:])
         text = good("replay", journal, code=3)
-        assert all(word in text for word in ("is another one", "00:09:00", "in its commands")), text
+        assert all(word in text for word in ("is another one", "00:09:00", "in its ")), text
 
 
 def test_damaged_journals():
