@@ -200,11 +200,13 @@ static void an_accepted_raise_counts_before_it_is_carried_out(void **state)
 	r.peer[0].seen = raise.fence;
 	r.peer[0].step = 0;
 	say_ack(&r, 0, raise.fence);
+	change_limit(&r, 3, 3000); /* of which it does not hear in time */
 	for (int i = 0; i < 2; i++) {
 		step(&r);
 		assert_near(charge_of(&r, 0), 5000.0 / 3, 1);
 	}
-	accept(&r, &r.peer[0], &raise);
+	for (int g = 0; g < GPUS; g++)
+		set_limit(&r, &r.peer[0], g, raise.step[0].cap_w[g]);
 	hold_truth(&r);
 	tear_down(&r);
 }
