@@ -3,6 +3,7 @@
 #include "base/base.h"
 
 #include <math.h>
+#include <string.h>
 
 static uint64_t splitmix64(uint64_t *state)
 {
@@ -89,10 +90,16 @@ double ww_rng_normal(struct ww_rng *rng)
 	return x * scale;
 }
 
-uint64_t ww_hash_text(const char *text)
+uint64_t ww_hash_bytes(const void *bytes, size_t n)
 {
 	uint64_t hash = 0xCBF29CE484222325u; /* FNV-1a */
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 0x100000001B3u;
+	const unsigned char *at = bytes;
+	for (size_t i = 0; i < n; i++)
+		hash = (hash ^ at[i]) * 0x100000001B3u;
 	return hash;
+}
+
+uint64_t ww_hash_text(const char *text)
+{
+	return ww_hash_bytes(text, strlen(text));
 }

@@ -41,17 +41,29 @@ static void merge_oldest(struct node *node)
 	memmove(b, b + 1, (node->n_outstanding - 1) * sizeof *b);
 }
 
-void add_outstanding(struct node *node, const struct ww_command *command, int64_t now_us)
+static float recorded_limit_w(const struct gpu *gpu)
+{
+	return isnan(gpu->recorded_w) ? gpu->ceiling_w : gpu->recorded_w;
+}
+
+float top_of(const struct ww_command *command, const struct gpu *gpu, uint32_t i, uint32_t first)
+{
+	float top = command->after == WW_AFTER_FAILCAP ? command->failcap_w[i] : NAN;
+	for (uint32_t k = first; k < command->n_steps; k++)
+		top = most_known(top, command->step[k].cap_w[i]);
+	return command->release_ok ? most_known(top, recorded_limit_w(gpu)) : top;
+}
+
+void add_outstanding(ww_control *c, struct node *node, const struct ww_command *command)
 {
 	if (node->n_outstanding == OUTSTANDING_MAX)
 		merge_oldest(node);
 	struct outstanding *o = &node->outstanding[node->n_outstanding++];
-	*o = (struct outstanding){.fence = command->fence, .sent_us = now_us};
+	*o = (struct outstanding){.fence = command->fence, .sent_us = c->now.mono_us};
 	for (uint32_t i = 0; i < node->config.n_gpus; i++) {
-		float top = command->after == WW_AFTER_FAILCAP ? command->failcap_w[i] : NAN;
-		for (uint32_t k = 0; k < command->n_steps; k++)
-			top = most_known(top, command->step[k].cap_w[i]);
-		o->top_w[i] = top;
+		struct gpu *gpu = &c->gpus[node->first_gpu + i];
+		o->top_w[i] = top_of(command, gpu, i, 0);
+		gpu->charge_w = most_known(gpu->charge_w, o->top_w[i]);
 	}
 }
 
@@ -62,14 +74,10 @@ static float commanded_w(const struct node *node, const struct gpu *gpu, uint32_
 	for (uint32_t k = 0; k < node->n_outstanding; k++) {
 		const struct outstanding *o = &node->outstanding[k];
 		bool in_force = ww_fence_order(o->fence, node->accepted) == 0;
-		if (in_force && node->has_last && ww_fence_order(node->last.fence, o->fence) == 0) {
-			for (uint32_t s = gpu->step; s < node->last.n_steps; s++)
-				top = most_known(top, node->last.step[s].cap_w[i]);
-			if (node->last.after == WW_AFTER_FAILCAP)
-				top = most_known(top, node->last.failcap_w[i]);
-		} else {
+		if (in_force && node->has_last && ww_fence_order(node->last.fence, o->fence) == 0)
+			top = most_known(top, top_of(&node->last, gpu, i, gpu->step));
+		else
 			top = most_known(top, o->top_w[i]);
-		}
 	}
 	return top;
 }
@@ -80,23 +88,21 @@ static float commanded_w(const struct node *node, const struct gpu *gpu, uint32_
 static bool may_have_booted(const ww_control *c, const struct node *node)
 {
 	int64_t silence_us = c->now.mono_us - node->alive_us;
+	if (!node->believed && c->now.mono_us - c->leads_since_us >= GREETING_US)
+		return true; /* how long it was silent before, only clocks of other machines tell */
 	return silence_us >= node->config.shortest_boot_us - c->config.settle_us - BOOT_MARGIN_US;
 }
 
-static float boot_limit_w(const struct ww_node_config *config)
+/* By the inventory or by what the node says of its boards, the worse of both. */
+static float boot_limit_w(const struct ww_node_config *config, const struct gpu *gpu)
 {
-	return isnan(config->boot_cap_w) ? config->default_w : config->boot_cap_w;
+	return most_known(isnan(config->boot_cap_w) ? config->default_w : config->boot_cap_w, gpu->boot_w);
 }
 
 /* The lease of the last command that it is known to have accepted has ended, if no later one came. */
 static bool may_have_lapsed(const ww_control *c, const struct node *node)
 {
 	return c->now.mono_us - node->alive_us >= c->config.valid_for_us - TICKS_US;
-}
-
-static float recorded_limit_w(const struct node *node, const struct gpu *gpu)
-{
-	return isnan(gpu->recorded_w) ? node->config.max_w : gpu->recorded_w;
 }
 
 /* The lower limit was read back, and the draw followed it or is known not to. */
@@ -111,8 +117,8 @@ static void charge_gpu(const ww_control *c, const struct node *node, struct gpu 
 	float w = most_known(commanded_w(node, gpu, i), most_known(gpu->enforced_w, gpu->goal_w));
 	if (!gpu->held && gpu->draw_w > 1.02f * gpu->enforced_w)
 		w = most_known(w, gpu->draw_w);
-	if (node->config.n_gpus && !gpu->managed)
-		w = most_known(w, node->config.max_w);
+	if (!gpu->managed)
+		w = most_known(w, most_known(node->config.max_w, gpu->most_w));
 	gpu->charge_w = has_come_down(c, node, gpu) ? w : most_known(gpu->charge_w, w);
 }
 
@@ -129,9 +135,9 @@ static void charge_node(ww_control *c, struct node *node)
 		if (node->believed)
 			charge_gpu(c, node, gpu, i);
 		if (booted)
-			gpu->charge_w = most_known(gpu->charge_w, boot_limit_w(&node->config));
+			gpu->charge_w = most_known(gpu->charge_w, boot_limit_w(&node->config, gpu));
 		if (restored)
-			gpu->charge_w = most_known(gpu->charge_w, recorded_limit_w(node, gpu));
+			gpu->charge_w = most_known(gpu->charge_w, recorded_limit_w(gpu));
 	}
 }
 

@@ -36,7 +36,7 @@ ww_status ww_control_create(ww_control **out, struct ww_error *err)
 	ww_control *c = calloc(1, sizeof *c);
 	if (!c)
 		return ww_fail(err, WW_ERR_NOMEM, "out of memory");
-	c->ahead_us = WW_NEVER_US;
+	c->ahead_us = c->draws_us = WW_NEVER_US;
 	ww_status status = ww_alloc_create(&c->alloc, err);
 	if (!status)
 		status = ww_alloc_create(&c->alloc_ahead, err);
@@ -66,6 +66,7 @@ static void take_saved(ww_control *c, uint64_t seq)
 	for (uint32_t g = 0; g < c->n_gpus; g++)
 		c->gpus[g].stored_w = c->gpus[g].decided_w;
 	c->stored_us = c->now.mono_us;
+	c->must_store = false;
 }
 
 static ww_status take_division(ww_control *c, enum ww_division division, struct ww_error *err)
@@ -117,6 +118,8 @@ ww_status ww_control_put(ww_control *c, const struct ww_input *input, struct ww_
 	ww_status status = take(c, input, err);
 	if (status)
 		c->now = before;
+	else if (input->kind == WW_INPUT_CONFIG || input->kind == WW_INPUT_JOB || input->kind == WW_INPUT_EVENT)
+		c->must_store = true; /* nobody tells a successor again */
 	return status;
 }
 
@@ -186,9 +189,12 @@ static void tell(ww_control *c)
 		                                                   .limit_w = e->limit_w,
 		                                                   .missing_w = e->missing_w};
 	}
-	d->save = is_worth_storing(c);
+	d->save = c->must_store || is_worth_storing(c);
 	for (uint32_t i = 0; i < d->n_commands; i++)
 		d->save = d->save || c->needs_save[i];
+	/* From now on the state of this decision may be the one that a successor loads, whether it is told here or not. */
+	for (uint32_t g = 0; g < c->n_gpus && d->save; g++)
+		c->gpus[g].stored_w = fminf(c->gpus[g].stored_w, c->gpus[g].decided_w);
 	d->leads = c->leader.leads;
 	d->commands = c->commands;
 	d->needs_save = c->needs_save;

@@ -9,11 +9,16 @@
 
 #include "control/control.h"
 
-#define OUTSTANDING_MAX 6   /* commands that a node may still accept; older ones are merged */
-#define RESIDUALS 31        /* readings of a meter behind a bound of non-GPU power */
-#define BASELINE_MINUTES 10 /* of power before an event that its cut refers to */
+#define OUTSTANDING_MAX 6                /* commands that a node may still accept; older ones are merged */
+#define RESIDUALS 31                     /* readings of a meter behind a bound of non-GPU power */
+#define BASELINE_US (600 * WW_SECOND_US) /* of power before an event that its cut refers to, */
+#define SPAN_US (20 * WW_SECOND_US)      /* kept in spans */
+#define SPANS (BASELINE_US / SPAN_US + 1)
 #define STEPS_AHEAD (WW_STEPS_MAX - 1)
 #define NO_JOB UINT32_MAX
+#define RUNS_MAX 1000                    /* refinements of one division */
+#define MARGIN 1e-7                      /* of a row's watts: what rounding may hide */
+#define GREETING_US (3 * WW_SECOND_US)   /* for nodes to answer a new leader */
 #define LEAD_EXTRA_US (2 * WW_SECOND_US) /* a budget counts that much before it starts, besides settle_us */
 #define AHEAD_US (24 * 3600 * WW_SECOND_US)
 
@@ -53,9 +58,10 @@ struct node {
 struct gpu {
 	uint32_t node, job;               /* NO_JOB */
 	float enforced_w, draw_w, goal_w; /* last believed; NAN = not known. goal_w: what its node writes again */
-	float recorded_w;                 /* found by its node before its first write, NAN = not known */
-	float ceiling_w;                  /* where no budget binds */
-	int64_t changed_us;               /* when enforced_w was first seen at this value */
+	float boot_w, most_w; /* what its board has after a boot and at most, as its node says; NAN = not known */
+	float recorded_w;     /* found by its node before its first write, NAN = not known */
+	float ceiling_w;      /* where no budget binds */
+	int64_t changed_us;   /* when enforced_w was first seen at this value */
 	uint8_t step, held, managed;
 	uint8_t why;
 	float charge_w, decided_w, stored_w; /* charge now; in the last decision; in the state that was stored last */
@@ -71,7 +77,6 @@ struct job {
 	double seen_w, seen_tps; /* the highest smoothed draw per GPU and rate, for a job without a curve */
 	double draw_w, rate_tps; /* smoothed mean draw per GPU and rate, NAN = not known */
 	struct ww_curve curve;   /* in use */
-	uint32_t n_ready;        /* GPUs that can be steered */
 	bool divided;            /* takes part in the division: a row of it binds */
 	double cut_frac, equal_cut_frac, throughput_frac, kept_floor_frac, trust;
 	uint8_t why;
@@ -98,9 +103,11 @@ struct row {
 	double slow_draw_w; /* smoothed over about a minute, NAN = none */
 	double from_w;      /* the same in use: moves in steps */
 	double lag_w;       /* draw that what follows late may still be following, NAN = none */
-	double minute_power_w[BASELINE_MINUTES], minute_draw_w[BASELINE_MINUTES]; /* sums of readings */
-	uint32_t minute_n[BASELINE_MINUTES];
-	int64_t minute[BASELINE_MINUTES]; /* wall minute of the bucket */
+	struct span {
+		int64_t number;         /* of the span of wall time */
+		double power_w, draw_w; /* sums of readings */
+		uint32_t n, n_draws;
+	} spans[SPANS];
 	/* Of this step. */
 	double budget_w, guard_w; /* at `boundary`; INFINITY = none */
 	uint8_t boundary;
@@ -108,6 +115,7 @@ struct row {
 	double charge_w; /* of its GPUs now */
 	double fixed_w;  /* of those that no job is divided for */
 	bool binds;
+	bool overleant;       /* what its GPUs have more than their shares is more than it can carry */
 	uint16_t binds_ahead; /* one bit per moment */
 };
 
@@ -140,6 +148,8 @@ struct ww_control {
 	struct ww_leader leader;
 	int64_t leads_since_us, adopt_until_us;
 	int64_t stored_us; /* when a state was stored last */
+	bool must_store;
+	int64_t draws_us; /* when draws were summed up last; WW_NEVER_US: something is newer */
 	struct ww_now now;
 	uint64_t steps;
 	int64_t offset_us; /* mono - wall of the last step or input: moves times on a take-over */
@@ -218,7 +228,10 @@ void sum_charges(ww_control *c);
 /* What `node` has shown of the commands sent to it: those before are superseded. */
 void supersede(struct node *node, struct ww_fence accepted);
 /* A command goes out: it counts until superseded. */
-void add_outstanding(struct node *node, const struct ww_command *command, int64_t now_us);
+void add_outstanding(ww_control *c, struct node *node, const struct ww_command *command);
+/* The largest limit that the command may bring about on the node's GPU `i`, from step `first` on. A node that it allows to
+ * release may restore. */
+float top_of(const struct ww_command *command, const struct gpu *gpu, uint32_t i, uint32_t first);
 
 /* ---- non_gpu.c ------------------------------------------------------------------------------------------------------- */
 

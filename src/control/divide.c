@@ -97,13 +97,11 @@ static void find_binding(ww_control *c)
 	}
 }
 
-/* Counts steerable GPUs per job and the watts of the others per row. */
+/* Which jobs are divided, and the watts per row of the GPUs that are not. */
 static void take_stock(ww_control *c)
 {
-	for (uint32_t j = 0; j < c->n_jobs; j++) {
-		c->jobs[j]->n_ready = 0;
+	for (uint32_t j = 0; j < c->n_jobs; j++)
 		c->jobs[j]->divided = false;
-	}
 	for (uint32_t r = 0; r < c->n_rows; r++)
 		c->rows[r].fixed_w = 0;
 	for (uint32_t n = 0; n < c->n_nodes; n++) {
@@ -113,12 +111,10 @@ static void take_stock(ww_control *c)
 		for (uint32_t i = 0; i < node->config.n_gpus; i++) {
 			const struct gpu *gpu = &c->gpus[node->first_gpu + i];
 			bool ready = is_ready(c, gpu);
-			if (ready && gpu->job != NO_JOB) {
-				c->jobs[gpu->job]->n_ready++;
+			if (ready && gpu->job != NO_JOB)
 				c->jobs[gpu->job]->divided |= binds;
-			} else {
+			else
 				w += ready ? node->config.min_w : gpu->charge_w;
-			}
 		}
 		for (uint32_t l = 0; l < node->config.n_loads; l++)
 			c->rows[node->config.loads[l].row].fixed_w += node->config.loads[l].frac * w;
@@ -312,7 +308,7 @@ static void publish(ww_control *c)
 
 static void refine(ww_control *c, uint32_t runs)
 {
-	for (uint32_t i = 0; i < runs && !c->problem.done; i++) {
+	for (uint32_t i = 0; i < runs && !c->problem.done && c->problem.runs < RUNS_MAX; i++) {
 		c->problem.done = ww_alloc_run(c->alloc, SWEEPS) < SWEEPS;
 		c->problem.runs++;
 	}
@@ -334,6 +330,8 @@ static void divide_jobs(ww_control *c)
 	pose(c, &c->problem, DIVIDED);
 	memcpy(c->problem.rows, c->wanted_rows, c->n_rows * sizeof *c->wanted_rows);
 	c->problem.set = set_problem(c, c->alloc, &c->problem, NULL) == WW_OK;
+	for (uint32_t i = 0; i < c->problem.n_jobs && !c->problem.set; i++)
+		c->jobs[c->problem.job_of[i]]->cut_frac = 1; /* to the lowest limit, until it can be divided */
 	c->problem.runs = 0;
 	c->problem.done = !c->problem.set;
 	if (c->division != WW_DIVISION_EQUAL && little)
@@ -447,6 +445,16 @@ static void judge_events(ww_control *c)
 
 /* ---- Targets ------------------------------------------------------------------------------------------------------------ */
 
+/* The watts that a GPU has more than its share: none where its rows could not carry what all there have more. */
+static float leaning(const ww_control *c, const struct gpu *gpu)
+{
+	const struct ww_node_config *config = &c->nodes[gpu->node].config;
+	for (uint32_t l = 0; gpu->lean_frac > 0 && l < config->n_loads; l++)
+		if (c->rows[config->loads[l].row].overleant)
+			return 0;
+	return gpu->lean_frac;
+}
+
 static void aim(ww_control *c, struct gpu *gpu, bool binds)
 {
 	const struct node *node = &c->nodes[gpu->node];
@@ -458,8 +466,8 @@ static void aim(ww_control *c, struct gpu *gpu, bool binds)
 		gpu->target_w = lowest_of(c, gpu);
 		gpu->why = WW_WHY_IDLE;
 	} else {
-		gpu->target_w = cap_at(c, gpu, job, job->divided && c->problem.set ? job->cut_frac : c->usual_cut);
-		gpu->target_w = fminf(fmaxf(gpu->target_w * (1 + gpu->lean_frac), lowest_of(c, gpu)), gpu->ceiling_w);
+		float plain_w = cap_at(c, gpu, job, job->divided ? job->cut_frac : c->usual_cut);
+		gpu->target_w = fminf(fmaxf(plain_w * (1 + leaning(c, gpu)), lowest_of(c, gpu)), gpu->ceiling_w);
 		gpu->why = job->why;
 	}
 	if (!gpu->managed)
@@ -468,6 +476,40 @@ static void aim(ww_control *c, struct gpu *gpu, bool binds)
 		gpu->why = WW_WHY_ADOPTING;
 	else if (node->silent)
 		gpu->why = WW_WHY_SILENT;
+}
+
+static void aim_all(ww_control *c)
+{
+	double *row_w = c->row_need_w;
+	memset(row_w, 0, c->n_rows * sizeof *row_w);
+	for (uint32_t n = 0; n < c->n_nodes; n++) {
+		const struct node *node = &c->nodes[n];
+		bool binds = node_binds(c, node);
+		double w = 0;
+		for (uint32_t i = 0; i < node->config.n_gpus; i++) {
+			struct gpu *gpu = &c->gpus[node->first_gpu + i];
+			aim(c, gpu, binds);
+			w += is_ready(c, gpu) ? gpu->target_w : gpu->charge_w;
+		}
+		for (uint32_t l = 0; l < node->config.n_loads; l++)
+			row_w[node->config.loads[l].row] += node->config.loads[l].frac * w;
+	}
+}
+
+/* Shares keep every row; with what GPUs have more, a row that carries part of a job may not be kept. */
+static void aim_within_rows(ww_control *c)
+{
+	bool over = false;
+	for (uint32_t r = 0; r < c->n_rows; r++)
+		c->rows[r].overleant = false;
+	aim_all(c);
+	for (uint32_t r = 0; r < c->n_rows; r++) {
+		struct row *row = &c->rows[r];
+		row->overleant = row->binds && c->row_need_w[r] > row->offer_w * (1 + MARGIN);
+		over = over || row->overleant;
+	}
+	if (over)
+		aim_all(c);
 }
 
 void divide(ww_control *c)
@@ -479,9 +521,5 @@ void divide(ww_control *c)
 	lean_jobs(c);
 	look_ahead(c);
 	judge_events(c);
-	for (uint32_t n = 0; n < c->n_nodes; n++) {
-		bool binds = node_binds(c, &c->nodes[n]);
-		for (uint32_t i = 0; i < c->nodes[n].config.n_gpus; i++)
-			aim(c, &c->gpus[c->nodes[n].first_gpu + i], binds);
-	}
+	aim_within_rows(c);
 }

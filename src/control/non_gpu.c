@@ -47,18 +47,18 @@ static void take_residual(struct row *row, double power_w)
 		row->non_gpu_w = bound + STEP_UP * scale;
 }
 
-static void take_minute(struct row *row, double power_w, int64_t wall_us)
+static void remember(struct row *row, double power_w, int64_t wall_us)
 {
-	int64_t minute = wall_us / (60 * WW_SECOND_US);
-	uint32_t at = (uint32_t)(minute % BASELINE_MINUTES + BASELINE_MINUTES) % BASELINE_MINUTES;
-	if (row->minute[at] != minute || row->minute_n[at] == 0) {
-		row->minute[at] = minute;
-		row->minute_power_w[at] = row->minute_draw_w[at] = 0;
-		row->minute_n[at] = 0;
-	}
-	row->minute_power_w[at] += power_w;
-	row->minute_draw_w[at] += row->draw_w;
-	row->minute_n[at]++;
+	int64_t number = wall_us / SPAN_US;
+	struct span *span = &row->spans[(number % SPANS + SPANS) % SPANS];
+	if (span->number != number)
+		*span = (struct span){.number = number};
+	span->power_w += power_w;
+	span->n++;
+	if (isnan(row->draw_w))
+		return;
+	span->draw_w += row->draw_w;
+	span->n_draws++;
 }
 
 ww_status take_meter(ww_control *c, const struct ww_meter *meter, struct ww_now at, struct ww_error *err)
@@ -74,12 +74,15 @@ ww_status take_meter(ww_control *c, const struct ww_meter *meter, struct ww_now 
 		return WW_OK;
 	row->meter_us = at.mono_us;
 	update_draws(c);
-	if (!row->config.has_meter || isnan(row->draw_w))
+	if (!row->config.has_meter)
 		return WW_OK;
 	if (meter->power_w.value < PLAUSIBLE * row->draw_w) {
 		row->meter = (struct ww_reading){NAN, UINT16_MAX, WW_READING_IMPLAUSIBLE};
 		return WW_OK;
 	}
+	remember(row, meter->power_w.value, at.wall_us);
+	if (isnan(row->draw_w))
+		return WW_OK;
 	row->slow_draw_w += isnan(row->slow_draw_w) ? NAN : SLOW * (row->draw_w - row->slow_draw_w);
 	if (isnan(row->slow_draw_w))
 		row->slow_draw_w = row->draw_w;
@@ -87,13 +90,15 @@ ww_status take_meter(ww_control *c, const struct ww_meter *meter, struct ww_now 
 		row->from_w = (1 - FROM_STEP / 2) * row->slow_draw_w;
 	row->bound_us = at.mono_us;
 	take_residual(row, meter->power_w.value);
-	take_minute(row, meter->power_w.value, at.wall_us);
 	return WW_OK;
 }
 
 /* Draw of the GPUs of each row by samples of the last seconds; NAN where one is missing. */
 void update_draws(ww_control *c)
 {
+	if (c->draws_us == c->now.mono_us)
+		return;
+	c->draws_us = c->now.mono_us;
 	for (uint32_t r = 0; r < c->n_rows; r++)
 		c->rows[r].draw_w = 0;
 	for (uint32_t n = 0; n < c->n_nodes; n++) {
@@ -150,20 +155,21 @@ double offer_of(const struct row *row, int boundary, double budget_w)
 
 double baseline_of(const struct row *row, int boundary, int64_t wall_us)
 {
-	double power_w = 0, draw_w = 0;
-	uint32_t n = 0;
-	for (uint32_t i = 0; i < BASELINE_MINUTES; i++) {
-		if (row->minute[i] <= wall_us / (60 * WW_SECOND_US) - BASELINE_MINUTES)
+	struct span sum = {0};
+	for (uint32_t i = 0; i < SPANS; i++) {
+		const struct span *span = &row->spans[i];
+		if (span->number <= wall_us / SPAN_US - SPANS)
 			continue;
-		power_w += row->minute_power_w[i];
-		draw_w += row->minute_draw_w[i];
-		n += row->minute_n[i];
+		sum.power_w += span->power_w;
+		sum.draw_w += span->draw_w;
+		sum.n += span->n;
+		sum.n_draws += span->n_draws;
 	}
-	if (n == 0)
-		return (double)NAN;
+	double power_w = sum.n ? sum.power_w / sum.n : (double)NAN;
+	double draw_w = sum.n_draws ? sum.draw_w / sum.n_draws : (double)NAN;
 	if (boundary == WW_BOUNDARY_GPU)
-		return draw_w / n;
+		return draw_w;
 	if (boundary == row->config.meter_boundary)
-		return power_w / n;
-	return draw_w / n + row->config.fixed_w[boundary] + row->config.follow[boundary] * draw_w / n;
+		return power_w;
+	return draw_w + row->config.fixed_w[boundary] + row->config.follow[boundary] * draw_w;
 }

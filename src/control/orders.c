@@ -16,8 +16,6 @@
 #define RESTORE_US (15 * 60 * WW_SECOND_US) /* after an event, raises go in slots */
 #define RETRY_US WW_SECOND_US
 #define PROOF_US (4 * WW_SECOND_US) /* without a sign of life for so long, ask for one */
-#define GREETING_US (3 * WW_SECOND_US)
-#define MARGIN 1e-9 /* of an offer, for rounding */
 
 /* ---- Free watts ----------------------------------------------------------------------------------------------------------- */
 
@@ -30,7 +28,7 @@ static void count_free(ww_control *c)
 static bool is_short(const ww_control *c, const struct node *node)
 {
 	for (uint32_t l = 0; l < node->config.n_loads; l++)
-		if (c->row_free_w[node->config.loads[l].row] < 0)
+		if (c->row_free_w[node->config.loads[l].row] < -MARGIN * c->rows[node->config.loads[l].row].charge_w)
 			return true;
 	return false;
 }
@@ -230,6 +228,9 @@ static void add_step(const ww_control *c, const struct node *node, uint32_t k, s
 		const struct job *job = gpu->job == NO_JOB ? NULL : c->jobs[gpu->job];
 		float cap_w = job ? (isnan(job->ahead_cut[k]) ? NAN : cap_at(c, gpu, job, job->ahead_cut[k]))
 		                  : (idle_binds ? lowest_of(c, gpu) : NAN);
+		/* A step is a grant: where nothing is ordered before it, it is no higher than the charge. */
+		if (cap_w > gpu->charge_w)
+			cap_w = gpu->charge_w;
 		if (cap_w >= before->cap_w[i] || isnan(cap_w))
 			continue;
 		step->cap_w[i] = cap_w;
@@ -288,7 +289,7 @@ static bool says_the_same(const struct ww_command *a, const struct ww_command *b
 	uint32_t passed = 0;
 	while (passed + 1 < a->n_steps && a->step[passed + 1].in_us <= age_us)
 		passed++;
-	if (a->n_steps - passed != b->n_steps)
+	if (a->n_steps - passed != b->n_steps || a->after != b->after || a->release_ok != b->release_ok)
 		return false;
 	for (uint32_t k = 0; k < b->n_steps; k++) {
 		const struct ww_step *old = &a->step[passed + k], *new = &b->step[k];
@@ -333,7 +334,7 @@ static bool is_worth_sending(const ww_control *c, const struct node *node, const
 static bool is_above_stored(const ww_control *c, const struct node *node, const struct ww_command *command)
 {
 	for (uint32_t i = 0; i < node->config.n_gpus; i++)
-		if (command->step[0].cap_w[i] > c->gpus[node->first_gpu + i].stored_w)
+		if (top_of(command, &c->gpus[node->first_gpu + i], i, 0) > c->gpus[node->first_gpu + i].stored_w)
 			return true;
 	return false;
 }
@@ -341,7 +342,7 @@ static bool is_above_stored(const ww_control *c, const struct node *node, const 
 static void send(ww_control *c, struct node *node, struct ww_command *command)
 {
 	c->needs_save[c->decision.n_commands++] = is_above_stored(c, node, command);
-	add_outstanding(node, command, c->now.mono_us);
+	add_outstanding(c, node, command);
 	node->last = *command;
 	node->has_last = true;
 	node->next_seq++;

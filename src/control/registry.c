@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define WHOLE_SEQ (UINT64_MAX / 2) /* no node was sent so many commands */
+
 struct node *find_node(const ww_control *c, uint64_t id)
 {
 	uint32_t lo = 0, hi = c->n_nodes;
@@ -104,6 +106,8 @@ static void fresh_gpu(struct gpu *gpu, uint32_t node, const struct ww_node_confi
 	                    .draw_w = NAN,
 	                    .goal_w = NAN,
 	                    .recorded_w = NAN,
+	                    .boot_w = NAN,
+	                    .most_w = NAN,
 	                    .ceiling_w = config->max_w,
 	                    .managed = 1,
 	                    .charge_w = config->max_w,
@@ -182,6 +186,7 @@ static void keep_known(ww_control *to, const ww_control *from)
 /* Which job each GPU has. */
 static void place_jobs(ww_control *c)
 {
+	c->draws_us = WW_NEVER_US;
 	for (uint32_t g = 0; g < c->n_gpus; g++)
 		c->gpus[g].job = NO_JOB;
 	for (uint32_t j = 0; j < c->n_jobs; j++) {
@@ -273,6 +278,22 @@ static void settle_back(ww_control *c, bool news)
 	(void)!divide_again(c, NULL);
 }
 
+/* Shorter ones would have every node count as silent. */
+static ww_status check_times(const struct ww_config *config, struct ww_error *err)
+{
+	int64_t least_us = config->settle_us + 10 * WW_SECOND_US;
+	if (config->valid_for_us < 3 * WW_SECOND_US)
+		return ww_fail(err, WW_ERR_RANGE, "configuration: a lease of %g s; give at least 3 s",
+		               (double)config->valid_for_us / 1e6);
+	for (uint32_t n = 0; n < config->n_nodes; n++)
+		if (config->nodes[n].shortest_boot_us < least_us)
+			return ww_fail(err, WW_ERR_RANGE,
+			               "node '%s': boots in %g s; give at least 10 s more than settle, %g s",
+			               config->nodes[n].name, (double)config->nodes[n].shortest_boot_us / 1e6,
+			               (double)least_us / 1e6);
+	return WW_OK;
+}
+
 /* Nodes that restore on their own when they hear nothing may do so all at once. */
 static ww_status check_restore(const struct ww_config *config, struct ww_error *err)
 {
@@ -314,6 +335,8 @@ ww_status take_config(ww_control *c, const struct ww_config *config, struct ww_e
 {
 	ww_control old = *c, fresh = {.configured = true, .config = *config};
 	ww_status status = ww_check_config(config, err);
+	if (!status)
+		status = check_times(config, err);
 	if (!status)
 		status = check_restore(config, err);
 	if (!status)
@@ -511,6 +534,15 @@ static void rise_to(struct gpu *gpu, const struct ww_gpu_state *state)
 	gpu->charge_w = most_known(gpu->charge_w, enforced);
 }
 
+/* It obeys another leader, or has not heard of this one yet. */
+static ww_status disbelieve(ww_control *c, struct node *node)
+{
+	if (node->believed)
+		c->ready_changed = true;
+	node->believed = false;
+	return WW_OK;
+}
+
 /* Whether the message is news of a node in the inventory, and if it can be believed, what it shows of commands. */
 static ww_status take_envelope(ww_control *c, const struct ww_envelope *from, uint32_t n_gpus, struct node **out,
                                struct ww_error *err)
@@ -524,15 +556,20 @@ static ww_status take_envelope(ww_control *c, const struct ww_envelope *from, ui
 		               (unsigned)n_gpus, (unsigned)node->config.n_gpus);
 	if (from->start_id < node->start_id || (from->start_id == node->start_id && from->seq <= node->seq))
 		return WW_OK;
-	if (c->leader.leads && from->seen.epoch == c->leader.epoch && from->seen.seq >= node->next_seq)
+	bool unknown = from->seen.epoch == c->leader.epoch && from->seen.seq >= node->next_seq;
+	if (unknown && from->seen.seq > WHOLE_SEQ)
 		return ww_fail(err, WW_ERR_INVALID, "node '%s' shows command %llu.%llu, which was never sent",
 		               node->config.name, (unsigned long long)from->seen.epoch,
 		               (unsigned long long)from->seen.seq);
 	node->start_id = from->start_id;
 	node->seq = from->seq;
 	*out = node;
+	if (unknown) { /* it was in the inventory before: what it was sent then is not known any more */
+		node->next_seq = from->seen.seq + 1;
+		return disbelieve(c, node);
+	}
 	if (from->seen.epoch != c->leader.epoch)
-		return WW_OK;
+		return disbelieve(c, node);
 	if (!node->believed || node->boot_id != from->boot_id)
 		c->ready_changed = true;
 	/* What an earlier leader ordered last is not known: its saved state is older. */
@@ -547,6 +584,7 @@ static ww_status take_envelope(ww_control *c, const struct ww_envelope *from, ui
 
 static void take_states(ww_control *c, struct node *node, const struct ww_gpu_state *states)
 {
+	c->draws_us = WW_NEVER_US;
 	for (uint32_t i = 0; i < node->config.n_gpus; i++) {
 		struct gpu *gpu = &c->gpus[node->first_gpu + i];
 		rise_to(gpu, &states[i]);
@@ -598,6 +636,9 @@ ww_status take_hello(ww_control *c, const struct ww_hello *hello, struct ww_erro
 	for (uint32_t i = 0; i < hello->n_gpus; i++) {
 		struct gpu *gpu = &c->gpus[node->first_gpu + i];
 		gpu->recorded_w = hello->limits[i].recorded_w;
+		gpu->most_w = hello->limits[i].max_w;
+		gpu->boot_w =
+			isnan(hello->limits[i].boot_cap_w) ? hello->limits[i].default_w : hello->limits[i].boot_cap_w;
 		bool untouched = isnan(gpu->recorded_w) && isnan(hello->gpus[i].requested_w);
 		take_found(gpu, &node->config, untouched ? value_or_nan(&hello->gpus[i].enforced_w) : gpu->recorded_w);
 	}
@@ -620,6 +661,8 @@ static void move_times(ww_control *c, int64_t by_us)
 		struct node *node = &c->nodes[n];
 		move(&node->heard_us, by_us);
 		move(&node->alive_us, by_us);
+		if (node->alive_us > c->now.mono_us)
+			node->alive_us = c->now.mono_us;
 		move(&node->sent_us, by_us);
 		for (uint32_t i = 0; i < node->n_outstanding; i++)
 			move(&node->outstanding[i].sent_us, by_us);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define STATE_MAGIC UINT64_C(0x3174736572776177) /* "waewrst1", read backwards */
+#define SUM_BYTES 8
 #define EVENTS_MAX 100000
 #define JOBS_MAX 1000000
 #define SHARES_MAX 100000000
@@ -50,8 +51,9 @@ static void put_node(struct ww_buf *b, const struct node *n)
 
 static void put_gpu(struct ww_buf *b, const struct gpu *g)
 {
-	const float values[] = {g->enforced_w, g->draw_w,   g->goal_w,   g->recorded_w, g->ceiling_w, g->charge_w,
-	                        g->cap_w,      g->target_w, g->stored_w, g->decided_w,  g->lean_frac, g->rest_frac};
+	const float values[] = {g->enforced_w, g->draw_w,    g->goal_w,   g->recorded_w, g->ceiling_w,
+	                        g->charge_w,   g->cap_w,     g->target_w, g->stored_w,   g->decided_w,
+	                        g->lean_frac,  g->rest_frac, g->boot_w,   g->most_w};
 	for (size_t i = 0; i < sizeof values / sizeof *values; i++)
 		ww_buf_f32(b, values[i]);
 	ww_buf_i64(b, g->changed_us);
@@ -106,11 +108,12 @@ static void put_row(struct ww_buf *b, const struct row *r)
 	ww_buf_f64(b, r->slow_draw_w);
 	ww_buf_f64(b, r->from_w);
 	ww_buf_f64(b, r->lag_w);
-	for (uint32_t i = 0; i < BASELINE_MINUTES; i++) {
-		ww_buf_f64(b, r->minute_power_w[i]);
-		ww_buf_f64(b, r->minute_draw_w[i]);
-		ww_buf_u32(b, r->minute_n[i]);
-		ww_buf_i64(b, r->minute[i]);
+	for (uint32_t i = 0; i < SPANS; i++) {
+		ww_buf_i64(b, r->spans[i].number);
+		ww_buf_f64(b, r->spans[i].power_w);
+		ww_buf_f64(b, r->spans[i].draw_w);
+		ww_buf_u32(b, r->spans[i].n);
+		ww_buf_u32(b, r->spans[i].n_draws);
 	}
 	ww_buf_u8(b, r->binds);
 	ww_buf_u32(b, r->binds_ahead);
@@ -174,12 +177,8 @@ static void put_inventory(struct ww_buf *b, const ww_control *c)
 	free(nodes);
 }
 
-ww_status ww_control_save(const ww_control *c, struct ww_buf *b)
+static void put_all(struct ww_buf *b, const ww_control *c)
 {
-	ww_buf_u64(b, STATE_MAGIC);
-	ww_buf_u8(b, c->configured);
-	if (!c->configured)
-		return b->failed ? WW_ERR_NOMEM : WW_OK;
 	put_inventory(b, c);
 	ww_buf_u32(b, c->division);
 	ww_encode_leader(b, &c->leader);
@@ -192,7 +191,7 @@ ww_status ww_control_save(const ww_control *c, struct ww_buf *b)
 	ww_buf_i64(b, c->offset_us);
 	ww_buf_u64(b, c->decision.seq);
 	ww_buf_i64(b, c->decision.at.mono_us);
-	ww_buf_u8(b, (uint8_t)(c->news | c->ready_changed << 1));
+	ww_buf_u8(b, (uint8_t)(c->news | c->ready_changed << 1 | c->must_store << 2));
 	ww_buf_f64(b, c->usual_cut);
 	ww_buf_u8(b, c->ahead_us != WW_NEVER_US);
 	ww_buf_i64(b, c->ahead_us != WW_NEVER_US ? c->ahead_us : 0);
@@ -214,6 +213,17 @@ ww_status ww_control_save(const ww_control *c, struct ww_buf *b)
 	for (uint32_t g = 0; g < c->n_gpus; g++)
 		put_gpu(b, &c->gpus[g]);
 	put_problem(b, c);
+}
+
+ww_status ww_control_save(const ww_control *c, struct ww_buf *b)
+{
+	size_t from = b->n;
+	ww_buf_u64(b, STATE_MAGIC);
+	ww_buf_u8(b, c->configured);
+	if (c->configured)
+		put_all(b, c);
+	if (!b->failed)
+		ww_buf_u64(b, ww_hash_bytes(b->bytes + from, b->n - from));
 	return b->failed ? WW_ERR_NOMEM : WW_OK;
 }
 
@@ -277,8 +287,9 @@ static float get_watts(struct ww_read *r)
 
 static void get_gpu(struct ww_read *r, struct gpu *g)
 {
-	float *values[] = {&g->enforced_w, &g->draw_w,   &g->goal_w,   &g->recorded_w, &g->ceiling_w, &g->charge_w,
-	                   &g->cap_w,      &g->target_w, &g->stored_w, &g->decided_w,  &g->lean_frac, &g->rest_frac};
+	float *values[] = {&g->enforced_w, &g->draw_w,    &g->goal_w,   &g->recorded_w, &g->ceiling_w,
+	                   &g->charge_w,   &g->cap_w,     &g->target_w, &g->stored_w,   &g->decided_w,
+	                   &g->lean_frac,  &g->rest_frac, &g->boot_w,   &g->most_w};
 	for (size_t i = 0; i < sizeof values / sizeof *values; i++)
 		*values[i] = get_watts(r);
 	if (isnan(g->charge_w) || isnan(g->ceiling_w) || isnan(g->target_w) || isnan(g->stored_w) ||
@@ -347,11 +358,12 @@ static void get_row(struct ww_read *r, struct row *row)
 	row->slow_draw_w = ww_read_f64(r);
 	row->from_w = ww_read_f64(r);
 	row->lag_w = ww_read_f64(r);
-	for (uint32_t i = 0; i < BASELINE_MINUTES; i++) {
-		row->minute_power_w[i] = ww_read_f64(r);
-		row->minute_draw_w[i] = ww_read_f64(r);
-		row->minute_n[i] = ww_read_u32(r);
-		row->minute[i] = get_time(r);
+	for (uint32_t i = 0; i < SPANS; i++) {
+		row->spans[i].number = get_time(r);
+		row->spans[i].power_w = ww_read_f64(r);
+		row->spans[i].draw_w = ww_read_f64(r);
+		row->spans[i].n = ww_read_u32(r);
+		row->spans[i].n_draws = ww_read_u32(r);
 	}
 	row->binds = ww_read_u8(r);
 	row->binds_ahead = (uint16_t)ww_read_u32(r);
@@ -409,7 +421,7 @@ static void get_problem(struct ww_read *r, ww_control *c, size_t room_shares)
 	}
 	for (uint32_t i = 0; i < c->n_rows && !r->bad; i++)
 		p->rows[i].budget_w = ww_read_f64(r);
-	p->set = !r->bad && p->runs <= 1000;
+	p->set = !r->bad && p->runs <= RUNS_MAX;
 }
 
 static void get_times(struct ww_read *r, ww_control *c)
@@ -426,6 +438,7 @@ static void get_times(struct ww_read *r, ww_control *c)
 	uint8_t flags = ww_read_u8(r);
 	c->news = flags & 1;
 	c->ready_changed = flags & 2;
+	c->must_store = flags & 4;
 	c->usual_cut = ww_read_f64(r);
 	bool looked = ww_read_u8(r);
 	int64_t ahead_us = get_time(r);
@@ -507,6 +520,7 @@ static ww_status get_all(struct ww_read *r, ww_control *c, struct ww_error *err)
 	c->decision.at = times.decision.at;
 	c->news = times.news;
 	c->ready_changed = times.ready_changed;
+	c->must_store = times.must_store;
 	c->usual_cut = times.usual_cut;
 	c->ahead_us = times.ahead_us;
 	c->n_ahead = times.n_ahead;
@@ -527,12 +541,13 @@ static ww_status check_same(const ww_control *c, const struct ww_buf *b)
 
 ww_status ww_control_load(ww_control *c, const struct ww_buf *b, struct ww_error *err)
 {
-	struct ww_read r = {.bytes = b->bytes, .n = b->n};
+	size_t n = b->n < SUM_BYTES ? 0 : b->n - SUM_BYTES;
+	struct ww_read r = {.bytes = b->bytes, .n = n}, sum = {.bytes = b->bytes, .n = b->n, .at = n};
 	ww_control *fresh;
 	ww_status status = ww_control_create(&fresh, err);
 	if (status)
 		return status;
-	bool ours = ww_read_u64(&r) == STATE_MAGIC;
+	bool ours = n > 0 && ww_read_u64(&sum) == ww_hash_bytes(b->bytes, n) && ww_read_u64(&r) == STATE_MAGIC;
 	bool configured = ww_read_u8(&r);
 	if (ours && configured)
 		status = get_all(&r, fresh, NULL);

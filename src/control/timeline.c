@@ -36,18 +36,23 @@ static int64_t ramp_up_us(const struct event *e)
 	return e->told.cls == WW_CLASS_PROTECTION ? 0 : e->told.ramp_up_us;
 }
 
+/* The ramp down, which an end may cut short. */
+static double falling(const struct event *e, int64_t wall_us)
+{
+	int64_t fallen_us = ((wall_us - e->told.start_us) / STAIR_US + 1) * STAIR_US, down = ramp_down_us(e);
+	double fall = most(0, e->base_w - e->limit_w);
+	return fallen_us >= down ? e->limit_w : e->limit_w + fall * (1 - (double)fallen_us / (double)down);
+}
+
 static double budget_at(const struct event *e, int64_t wall_us)
 {
-	int64_t start = e->told.start_us, end = e->told.end_us, down = ramp_down_us(e), up = ramp_up_us(e);
-	double fall = most(0, e->base_w - e->limit_w);
-	if (e->told.cancelled || wall_us < start || wall_us >= after(end, up))
+	int64_t end = e->told.end_us, up = ramp_up_us(e);
+	if (e->told.cancelled || wall_us < e->told.start_us || wall_us >= after(end, up))
 		return (double)INFINITY;
-	if (wall_us >= end)
-		return e->limit_w + fall * ((double)((wall_us - end) / STAIR_US * STAIR_US) / (double)up);
-	int64_t fallen_us = ((wall_us - start) / STAIR_US + 1) * STAIR_US;
-	if (fallen_us >= down)
-		return e->limit_w;
-	return e->limit_w + fall * (1 - (double)fallen_us / (double)down);
+	if (wall_us < end)
+		return falling(e, wall_us);
+	double low_w = falling(e, end - 1), rise = most(0, e->base_w - low_w);
+	return low_w + rise * ((double)((wall_us - end) / STAIR_US * STAIR_US) / (double)up);
 }
 
 /* The least in [from, to]: the budget falls, stays and rises. */

@@ -23,7 +23,7 @@ static const struct ww_yaml_field file_fields[] = {
 	{"period", WW_YAML_DURATION, false, WW_FIELD(raw_file, period_us), 1, 60, "must be 1 s to 60 s"},
 	{"objective", WW_YAML_WORD, false, WW_FIELD(raw_file, objective), 0, 0,
          "write relative, tokens, log or maxmin"},
-	{"lease", WW_YAML_DURATION, false, WW_FIELD(raw_file, lease_us), 1, 86400, "must be 1 s to 24 h"},
+	{"lease", WW_YAML_DURATION, false, WW_FIELD(raw_file, lease_us), 3, 86400, "must be 3 s to 24 h"},
 	{"after", WW_YAML_WORD, false, WW_FIELD(raw_file, after), 0, 0, "write hold, failcap or restore"},
 	{"settle", WW_YAML_DURATION, false, WW_FIELD(raw_file, settle_us), 0, 60, "must be 0 s to 60 s"},
 	{"guard", WW_YAML_PERCENT, false, WW_FIELD(raw_file, guard_frac), 0, 0.5, "must be 0% to 50%"},

@@ -9,14 +9,6 @@
 #define VERSION 1
 #define GPU_BYTES 34 /* at least */
 
-static uint64_t sum_of(const uint8_t *bytes, size_t n)
-{
-	uint64_t hash = 0xCBF29CE484222325u; /* FNV-1a */
-	for (size_t i = 0; i < n; i++)
-		hash = (hash ^ bytes[i]) * 0x100000001B3u;
-	return hash;
-}
-
 static void encode_lease(const struct lease *lease, struct ww_buf *buf)
 {
 	ww_buf_u8(buf, lease->given);
@@ -61,7 +53,7 @@ void node_encode(const ww_node *node, struct ww_buf *buf)
 	ww_buf_u32(buf, node->options.n_gpus);
 	for (uint32_t i = 0; i < node->options.n_gpus; i++)
 		encode_gpu(node, i, buf);
-	ww_buf_u64(buf, sum_of(buf->bytes, buf->n));
+	ww_buf_u64(buf, ww_hash_bytes(buf->bytes, buf->n));
 }
 
 static bool decode_flag(struct ww_read *read)
@@ -185,7 +177,7 @@ ww_status node_decode(ww_node *node, const void *bytes, size_t n, struct ww_erro
 	if (n < sizeof(uint64_t) + read.at)
 		return ww_fail(err, WW_ERR_INVALID, "node journal: cut short; remove it while no cap is in force");
 	sum.at = read.n = n - sizeof(uint64_t);
-	if (ww_read_u64(&sum) != sum_of(bytes, read.n))
+	if (ww_read_u64(&sum) != ww_hash_bytes(bytes, read.n))
 		return ww_fail(err, WW_ERR_INVALID, "node journal: damaged; remove it while no cap is in force");
 	return decode_whole(node, &read, err);
 }

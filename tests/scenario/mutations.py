@@ -36,7 +36,7 @@ MUTATIONS = [
      "\tif (c->fence.epoch == node->seen.epoch && c->fence.seq <= node->seen.seq)",
      "if (c->fence.seq <= node->seen.seq)"),
     ("own-epoch rule dropped: a new leader believes any message", "src/control/registry.c",
-     "if (from->seen.epoch != c->leader.epoch)\n\t\treturn WW_OK;",
+     "if (from->seen.epoch != c->leader.epoch)\n\t\treturn disbelieve(c, node);",
      ""),
     ("commands on their way are not charged", "src/control/charges.c",
      "\t\t\ttop = most_known(top, o->top_w[i]);",

@@ -114,7 +114,7 @@ static void own_keys(void **state)
 	         "6: objective: is a list, not a single value; write relative, tokens, log or maxmin"},
 		{LEAST "after:\n", INVALID, "6: after: is empty; write hold, failcap or restore, or remove the key"},
 		{LEAST "lease: 1 s\n", RANGE,
-	         "6: lease: 1 s is shorter than two periods of 1 s; one lost message would end it: lengthen it"},
+	         "6: lease: '1 s' must be 3 s to 24 h; write a number with its unit us, ms, s, min or h, like 30 s"},
 		{LEAST "period: 10 s\n", RANGE,
 	         "1: lease: 15 s is shorter than two periods of 10 s; one lost message would end it: lengthen it"},
 		{LEAST "settle: 61 s\n", RANGE,
