@@ -94,10 +94,11 @@ static void check_raises(ww_world *w, const struct ww_decision *d, const struct 
 		return;
 	const struct ww_node_config *config = &w->spec.config->nodes[node];
 	for (uint32_t g = 0; g < command->n_gpus && g < config->n_gpus; g++) {
-		const struct world_gpu *gpu = &w->gpus[w->agents[node].first_gpu + g];
-		double cap_w = (double)command->step[0].cap_w[g], had_w = (double)gpu->charge_w;
-		if ((double)gpu->cap_w > had_w)
-			had_w = (double)gpu->cap_w;
+		uint32_t all = w->agents[node].first_gpu + g;
+		const struct world_gpu *gpu = &w->gpus[all];
+		double cap_w = (double)command->step[0].cap_w[g];
+		double had_w =
+			fmax(fmax((double)gpu->charge_w, (double)gpu->cap_w), ww_plant_enforced_w(w->plant, all));
 		if (isnan(cap_w) || !above(cap_w, had_w))
 			continue;
 		for (uint32_t l = 0; l < config->n_loads; l++)
