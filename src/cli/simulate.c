@@ -74,6 +74,26 @@ static bool check_output(const struct simulate_args *args, const char *option, c
 	return !same;
 }
 
+static bool is_stdout(const char *path)
+{
+	return path && strcmp(path, "-") == 0;
+}
+
+/* What only the scenario can say of the options. */
+static bool check_scenario(const struct simulate_args *args, const struct ww_scenario *scenario)
+{
+	int64_t seconds = scenario->duration_us / WW_SECOND_US;
+	if (args->plot && scenario->n_events == 0)
+		ww_complain(args->watch.who, "--plot: the scenario has no event to draw; add one to its events");
+	else if (args->watch.journal_from >= seconds)
+		ww_complain(args->watch.who,
+		            "--journal-from: %u is not before the end of the scenario, %lld s; write an earlier second",
+		            args->watch.journal_from, (long long)seconds);
+	else
+		return true;
+	return false;
+}
+
 static bool check(const struct simulate_args *args)
 {
 	const struct ww_watch_args *watch = &args->watch;
@@ -84,6 +104,8 @@ static bool check(const struct simulate_args *args)
 		ww_complain(watch->who, "--seeds: --trace, --plot and --journal tell of one seed; use --seed");
 	else if (watch->journal_from > 0 && !watch->journal)
 		ww_complain(watch->who, "--journal-from: there is no journal; add --journal FILE");
+	else if (is_stdout(watch->trace) && is_stdout(watch->journal))
+		ww_complain(watch->who, "--trace and --journal: both are '-', standard output; name a file for one");
 	else
 		return check_output(args, "--trace", watch->trace) && check_output(args, "--plot", args->plot) &&
 		       check_output(args, "--journal", watch->journal);
@@ -157,10 +179,12 @@ static const struct argp command = {
 	.parser = parse,
 	.args_doc = "SCENARIO",
 	.doc = "Lives a scenario three times on the same plant: under the equal cut, under wattweir, and under an "
-	       "oracle "
-	       "that knows all true curves. Tells whether the budget was kept and what was kept of the tokens.\v"
+	       "oracle that knows all true curves. Tells whether the budget was kept and what was kept of the tokens. "
+	       "How to write a scenario: wattweir-scenario(5).\v"
 	       "A trace or journal named '-' goes to standard output, in place of the report.\n"
-	       "Exit status: 0 done, 1 failed, 2 wrong usage, 3 a budget, a floor or an invariant was not kept.\n\n"
+	       "Exit status: 0 done, 1 failed, 2 wrong usage, 3 a budget, a floor or an invariant was not kept, a row "
+	       "was "
+	       "short of watts, or an event could not be kept or was never taken.\n\n"
 	       "Example:\n"
 	       "  wattweir simulate scenarios/demo.yaml\n",
 };
@@ -194,11 +218,6 @@ static bool simulate(const struct ww_scenario *scenario, uint64_t seed, ww_watch
 }
 
 /* ---- Reports ------------------------------------------------------------------------------------------------------------- */
-
-static bool is_stdout(const char *path)
-{
-	return path && strcmp(path, "-") == 0;
-}
 
 static void report(const struct simulate_args *args, const struct ww_simulated *s)
 {
@@ -262,8 +281,11 @@ int ww_cmd_simulate(int argc, char **argv)
 		ww_complain(args.watch.who, "%s", err.text);
 		return WW_EXIT_FAILED;
 	}
-	ww_watch *watch = ww_watch_create(&args.watch);
-	if (watch)
+	bool fits = check_scenario(&args, &scenario);
+	ww_watch *watch = fits ? ww_watch_create(&args.watch) : NULL;
+	if (!fits)
+		exit_code = WW_EXIT_USAGE;
+	else if (watch)
 		exit_code =
 			args.n_seeds > 0 ? report_seeds(&args, &scenario, watch) : report_one(&args, &scenario, watch);
 	ww_watch_destroy(watch);

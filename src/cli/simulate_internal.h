@@ -50,11 +50,17 @@ struct ww_job_mean {
 	uint32_t held; /* seconds in which it held its GPUs, pauses too */
 };
 
-/* Of one event in one run. Times are virtual seconds; `from` is where its ramp has ended. */
+/*
+ * Of one event in one run. Times are virtual seconds; from `from` on the budget counts: its ramp has ended, or where it has
+ * none or was announced late, settle + 5 s have passed. What it asks for is what the scenario announces, also while nobody
+ * is in charge; only the baseline of a cut is control's.
+ */
 struct ww_event_run {
 	const struct ww_scenario_event *told; /* the last version */
+	uint32_t announced, begins;           /* it is told; power is to fall, if that could be known by then */
 	uint32_t first, from, end;
-	double baseline_w, limit_w, missing_w; /* as control says; NAN = it never knew of it */
+	uint32_t led;                          /* seconds from `announced` to `end` with a controller in charge */
+	double baseline_w, limit_w, missing_w; /* NAN = not known; missing as control said last while it was in force */
 	double *power_w, *budget_w, *dips_w;   /* per second; the true power at the event's boundary */
 	struct ww_job_mean *before, *during;   /* per job */
 };
@@ -65,10 +71,19 @@ struct ww_job_end {
 	uint8_t why; /* enum ww_why, of most of its GPUs */
 };
 
+/* A row whose charges were above its budget, the guard spent, for longer than limits need to be read back: sums over all
+ * such times. */
+struct ww_row_missing {
+	uint32_t seconds; /* 0 = never that long */
+	double most_w;    /* once limits could have been read back */
+};
+
 struct ww_run {
 	enum ww_division division;
-	uint32_t seconds, n_events, n_jobs;
+	uint32_t seconds, n_events, n_jobs, n_rows;
+	uint32_t led; /* seconds with a controller in charge */
 	struct ww_event_run *events;
+	struct ww_row_missing *rows;
 	double *tps;      /* of all jobs, per second */
 	double *rate_tps; /* the same with jobs that pause at the rate before it */
 	struct ww_job_end *ends;
@@ -109,36 +124,50 @@ struct ww_event_figures {
 	double unused_frac, dips_frac; /* watts left unused, of the baseline; those of pauses apart */
 	double to_target_s,
 		to_most_s;    /* from its start on, until power stays within the budget; within 95 % of the cut */
+	double begins_s;      /* from its start to when the cut begins; below 0 = before it */
+	double first_below_s; /* and to the first second below its limit that others follow to the start, or after it */
 	double snapback_frac; /* highest minute in the hour after / in the hour before */
 	double missing_w;     /* with everything at its lowest; 0 = feasible */
 };
 struct ww_event_figures ww_event_figures(const struct ww_run *run, size_t event);
 
+/* Why there are no figures of an event, NULL where there are. Static. */
+const char *ww_event_unmeasured(const struct ww_run *run, size_t event);
+
+/* The extremes over all events that are measured. NAN = there is none, or for the time: one is never kept for good. */
+struct ww_worst {
+	double over_w, to_target_s;
+	uint32_t floors_broken; /* jobs that broke theirs in any event */
+};
+
 /* Tokens/s of all jobs while they run, without their pauses: in the hour before the event, or from the end of its ramp to
  * its end. Jobs count by how long they hold their GPUs during the event, before it as well. NAN without an event. */
 double ww_event_tps(const struct ww_scene *scene, const struct ww_run *run, size_t event, bool before);
 
-/* The same of one job, as a share of what it did before; NAN when it did not run during the event. */
+/* The same of one job, as a share of what it does under the highest cap; NAN when it did not run during the event. */
 double ww_job_kept(const struct ww_scene *scene, const struct ww_run *run, size_t event, uint32_t job);
 bool ww_job_broke(const struct ww_scene *scene, const struct ww_run *run, size_t event, uint32_t job);
 uint32_t ww_floors_broken(const struct ww_scene *scene, const struct ww_run *run, size_t event);
+struct ww_worst ww_worst(const struct ww_scene *scene, const struct ww_run *run);
 
 uint64_t ww_broken(const struct ww_run *run); /* seconds or steps in which an invariant was broken */
 
-/* What the scenario's objective says of a run during an event: the sum that is to be as large as possible, and the same as a
- * share of what was there before: a mean, for `log` the geometric one, for `maxmin` the least. */
+/* What the scenario's objective says of a run during an event, or before it: the sum that is to be as large as possible, and
+ * the same as a share of what there is without caps: a mean, for `log` the geometric one, for `maxmin` the least. */
 struct ww_value {
 	double sum, kept_frac;
 };
-struct ww_value ww_event_value(const struct ww_scene *scene, const struct ww_run *run, size_t event);
+struct ww_value ww_event_value(const struct ww_scene *scene, const struct ww_run *run, size_t event, bool before);
 
-/* Gains over the equal cut in terms of the objective: of wattweir and of the oracle. */
+/* Gains over the equal cut in terms of the objective: of wattweir and of the oracle. Where the oracle is less than 0.4 points
+ * better than the equal cut, nothing is recovered: NAN. */
 struct ww_gains {
-	double gain, gap;
+	double gain, gap, recovered_frac;
 };
 struct ww_gains ww_gains(const struct ww_simulated *s);
 
-/* Whether a person should look at it: a budget, floor or invariant was broken, or an event could not be kept. */
+/* Whether a person should look at it: a budget, floor or invariant was broken, a row missed watts, or an event could not be
+ * kept or was never taken. */
 bool ww_needs_attention(const struct ww_simulated *s);
 
 /* ---- simulate_watch.c: what is told while a run goes on ------------------------------------------------------------- */

@@ -16,6 +16,8 @@ static void json_power(ww_json *json, const struct ww_event_figures *f)
 	ww_json_number(json, "worst_over_budget_w", f->worst_over_w);
 	ww_json_number(json, "unused_frac", f->unused_frac);
 	ww_json_number(json, "unused_dips_frac", f->dips_frac);
+	ww_json_number(json, "cut_begins_s", f->begins_s);
+	ww_json_number(json, "first_below_s", f->first_below_s);
 	ww_json_number(json, "time_to_target_s", f->to_target_s);
 	ww_json_number(json, "time_to_95_s", f->to_most_s);
 	ww_json_number(json, "snapback_max_frac", f->snapback_frac);
@@ -33,8 +35,24 @@ static void json_event(const struct ww_simulated *s, size_t i, ww_json *json)
 	ww_json_text(json, "boundary", ww_boundary_name((enum ww_boundary)told->boundary));
 	ww_json_number(json, "start_s", (double)told->start_us / 1e6);
 	ww_json_number(json, "end_s", told->end_us == WW_NEVER_US ? NAN : (double)told->end_us / 1e6);
+	ww_json_text(json, "not_measured", ww_event_unmeasured(run, i));
 	json_power(json, &f);
 	ww_json_count(json, "floors_broken", ww_floors_broken(s->scene, run, i));
+	ww_json_end(json);
+}
+
+static void json_rows_missing(const struct ww_simulated *s, const struct ww_run *run, ww_json *json)
+{
+	ww_json_begin_array(json, "rows_missing");
+	for (uint32_t r = 0; r < run->n_rows; r++) {
+		if (run->rows[r].seconds == 0)
+			continue;
+		ww_json_begin_object(json, NULL);
+		ww_json_text(json, "row", s->scene->scenario->rows[r].name);
+		ww_json_number(json, "most_missing_w", run->rows[r].most_w);
+		ww_json_count(json, "seconds", run->rows[r].seconds);
+		ww_json_end(json);
+	}
 	ww_json_end(json);
 }
 
@@ -49,6 +67,8 @@ static void json_run(const struct ww_simulated *s, enum ww_division division, ww
 	}
 	ww_json_count(json, "invariant_broken", ww_broken(run));
 	ww_json_text(json, "first_breach", run->account.first[0] ? run->account.first : NULL);
+	json_rows_missing(s, run, json);
+	ww_json_count(json, "led_s", run->led);
 	ww_json_count(json, "steps", run->account.steps);
 	ww_json_count(json, "commands", run->account.commands);
 	ww_json_count(json, "writes", run->account.writes);
@@ -96,9 +116,10 @@ static void json_main_event(const struct ww_simulated *s, ww_json *json)
 	ww_json_end(json);
 	ww_json_begin_object(json, "objective_kept_frac");
 	for (int i = 0; i < WW_N_RUNS; i++)
-		ww_json_number(json, run_names[i], ww_event_value(s->scene, s->runs[i], s->main_event).kept_frac);
+		ww_json_number(json, run_names[i],
+		               ww_event_value(s->scene, s->runs[i], s->main_event, false).kept_frac);
 	ww_json_end(json);
-	ww_json_number(json, "recovered_frac", gains.gain / gains.gap);
+	ww_json_number(json, "recovered_frac", gains.recovered_frac);
 }
 
 void ww_simulated_json(const struct ww_simulated *s, ww_json *json)
@@ -110,6 +131,8 @@ void ww_simulated_json(const struct ww_simulated *s, ww_json *json)
 	if (s->main_event < run->n_events)
 		json_main_event(s, json);
 	ww_json_count(json, "invariant_broken", ww_broken(run));
+	ww_json_count(json, "led_s", run->led);
+	json_rows_missing(s, run, json);
 	ww_json_begin_array(json, "events");
 	for (size_t i = 0; i < run->n_events; i++)
 		json_event(s, i, json);

@@ -35,10 +35,6 @@ static void draw_budget(ww_plot *plot, const struct ww_event_run *e, uint32_t se
 bool ww_simulated_plot(const struct ww_simulated *s, const char *who, const char *path)
 {
 	const struct ww_run *run = s->runs[WW_DIVISION_AUTO];
-	if (s->main_event >= run->n_events) {
-		ww_complain(who, "--plot: the scenario has no event to draw; add one to its events");
-		return false;
-	}
 	const struct ww_event_run *e = &run->events[s->main_event];
 	char title[200];
 	snprintf(title, sizeof title, "%s: power of %s, %s", e->told->name, s->scene->scenario->rows[e->told->row].name,

@@ -36,21 +36,56 @@ static void print_heading(const struct ww_simulated *s, const struct ww_event_ru
 	free(row);
 }
 
-static void print_cut(const struct ww_event_figures *f, FILE *out)
+static const char *watts(double w, char out[WW_TEXT_NUMBER])
 {
-	char baseline[WW_TEXT_NUMBER], budget[WW_TEXT_NUMBER], over[WW_TEXT_NUMBER];
-	fprintf(out, "  cut             %.1f %% asked of %s W, a budget of %s W; %.1f %% given\n",
-	        100 * (1 - f->budget_w / f->baseline_w), ww_text_thousands(f->baseline_w, baseline),
-	        ww_text_thousands(f->budget_w, budget), 100 * (1 - f->mean_w / f->baseline_w));
-	fprintf(out, "  worst second    %s W (%.1f %%) %s the budget\n", ww_text_thousands(fabs(f->worst_over_w), over),
-	        100 * fabs(f->worst_over_w) / f->budget_w, f->worst_over_w > 0 ? "ABOVE" : "below");
-	if (f->missing_w > 0)
-		fprintf(out, "  INFEASIBLE      %s W are missing with every GPU at its lowest cap\n",
-		        ww_text_thousands(ceil(f->missing_w), over));
+	return isfinite(w) ? ww_text_thousands(w, out) : "-";
+}
+
+static const char *percent(double frac, char out[WW_TEXT_NUMBER])
+{
+	if (!isfinite(frac))
+		return "-";
+	snprintf(out, WW_TEXT_NUMBER, "%.1f %%", 100 * frac);
+	return out;
+}
+
+static void print_cut(const struct ww_simulated *s, const struct ww_event_run *e, const struct ww_event_figures *f,
+                      FILE *out)
+{
+	char baseline[WW_TEXT_NUMBER], budget[WW_TEXT_NUMBER], over[WW_TEXT_NUMBER], asked[WW_TEXT_NUMBER],
+		given[WW_TEXT_NUMBER];
+	if (f->budget_w >= f->baseline_w)
+		fprintf(out, "  cut             none asked: a budget of %s W is not below the %s W before it\n",
+		        watts(f->budget_w, budget), watts(f->baseline_w, baseline));
+	else
+		fprintf(out, "  cut             %s asked of %s W, a budget of %s W; %s given\n",
+		        percent(1 - f->budget_w / f->baseline_w, asked), watts(f->baseline_w, baseline),
+		        watts(f->budget_w, budget), percent(1 - f->mean_w / f->baseline_w, given));
+	fprintf(out, "  worst second    %s W (%s) %s the budget\n", watts(fabs(f->worst_over_w), over),
+	        percent(fabs(f->worst_over_w) / f->budget_w, asked), f->worst_over_w > 0 ? "ABOVE" : "below");
+	if (f->missing_w > 0) {
+		char *row = ww_text_clean(s->scene->scenario->rows[e->told->row].name, 60);
+		fprintf(out, "  INFEASIBLE      %s W are missing on %s with every GPU at its lowest cap\n",
+		        watts(ceil(f->missing_w), over), row);
+		free(row);
+	}
+}
+
+static const char *when(double from_start_s, char out[WW_TEXT_TIME])
+{
+	if (isnan(from_start_s))
+		return "never";
+	if (from_start_s == 0)
+		return "at its start";
+	snprintf(out, WW_TEXT_TIME, "%.0f s %s its start", fabs(from_start_s), from_start_s < 0 ? "before" : "after");
+	return out;
 }
 
 static void print_time(const struct ww_event_figures *f, FILE *out)
 {
+	char begins[WW_TEXT_TIME], below[WW_TEXT_TIME];
+	fprintf(out, "  cut begins      %s; first second below its limit: %s\n", when(f->begins_s, begins),
+	        when(f->first_below_s, below));
 	if (isnan(f->to_target_s))
 		fputs("  at the target   NEVER for good\n", out);
 	else if (f->to_target_s > 0)
@@ -60,50 +95,77 @@ static void print_time(const struct ww_event_figures *f, FILE *out)
 		fputs("  at the target   from its first second on\n", out);
 }
 
-static void print_event(const struct ww_simulated *s, size_t i, FILE *out)
-{
-	const struct ww_run *run = s->runs[WW_DIVISION_AUTO];
-	const struct ww_event_run *e = &run->events[i];
-	struct ww_event_figures f = ww_event_figures(run, i);
-	print_heading(s, e, out);
-	if (e->end <= e->from || isnan(f.budget_w)) {
-		fputs("  never in force long enough to be measured\n", out);
-		return;
-	}
-	print_cut(&f, out);
-	print_time(&f, out);
-	fprintf(out, "  left unused     %.1f %% of the baseline, and %.1f %% in pauses of jobs\n", 100 * f.unused_frac,
-	        100 * f.dips_frac);
-	if (isfinite(f.snapback_frac))
-		fprintf(out, "  afterwards      highest minute %.1f %% of the highest before\n", 100 * f.snapback_frac);
-}
-
-static void print_floors(const struct ww_simulated *s, FILE *out)
+static void print_floors(const struct ww_simulated *s, size_t event, FILE *out)
 {
 	const struct ww_run *run = s->runs[WW_DIVISION_AUTO];
 	const char *lead = "BROKEN: ";
 	fputs("  floors          ", out);
 	for (uint32_t j = 0; j < run->n_jobs; j++) {
-		if (!ww_job_broke(s->scene, run, s->main_event, j))
+		if (!ww_job_broke(s->scene, run, event, j))
 			continue;
 		char *name = ww_text_clean(s->scene->told[j].name, 40);
-		fprintf(out, "%s%s keeps %.1f %% of %.0f %%", lead, name,
-		        100 * ww_job_kept(s->scene, run, s->main_event, j), 100 * s->scene->told[j].floor_frac);
+		fprintf(out, "%s%s keeps %.1f %% of %.0f %%", lead, name, 100 * ww_job_kept(s->scene, run, event, j),
+		        100 * s->scene->told[j].floor_frac);
 		free(name);
 		lead = ", ";
 	}
 	fputs(*lead == 'B' ? "all kept\n" : "\n", out);
 }
 
+static void print_event(const struct ww_simulated *s, size_t i, FILE *out)
+{
+	const struct ww_run *run = s->runs[WW_DIVISION_AUTO];
+	const struct ww_event_run *e = &run->events[i];
+	struct ww_event_figures f = ww_event_figures(run, i);
+	const char *unmeasured = ww_event_unmeasured(run, i);
+	char unused[WW_TEXT_NUMBER], dips[WW_TEXT_NUMBER];
+	print_heading(s, e, out);
+	if (e->announced > e->first)
+		fprintf(out, "  announced       %u s after its start: it can be kept only from then on\n",
+		        e->announced - e->first);
+	if (unmeasured) {
+		fprintf(out, "  not measured    %s\n", unmeasured);
+		return;
+	}
+	print_cut(s, e, &f, out);
+	print_time(&f, out);
+	fprintf(out, "  left unused     %s of the baseline, and %s in pauses of jobs\n", percent(f.unused_frac, unused),
+	        percent(f.dips_frac, dips));
+	if (isfinite(f.snapback_frac))
+		fprintf(out, "  afterwards      highest minute %.1f %% of the highest before\n", 100 * f.snapback_frac);
+	print_floors(s, i, out);
+}
+
 static void print_invariants(const struct ww_run *run, FILE *out)
 {
-	char seconds[WW_TEXT_NUMBER];
+	char seconds[WW_TEXT_NUMBER], without[WW_TEXT_NUMBER];
+	bool always = run->led == run->seconds;
 	if (ww_broken(run) == 0)
-		fprintf(out, "  safety          kept in all %s s: limits within charges, charges within budgets\n",
-		        ww_text_thousands(run->seconds, seconds));
+		fprintf(out,
+		        "  safety          kept in all %s s%s: limits within charges, charges within budgets or "
+		        "their excess told\n",
+		        ww_text_thousands(run->led, seconds), always ? "" : " with a controller in charge");
 	else
 		fprintf(out, "  safety          BROKEN %llu times, first: %s\n", (unsigned long long)ww_broken(run),
 		        run->account.first);
+	if (!always)
+		fprintf(out, "  no controller   in charge in %s s\n",
+		        ww_text_thousands(run->seconds - run->led, without));
+}
+
+static void print_missing(const struct ww_simulated *s, FILE *out)
+{
+	const struct ww_run *run = s->runs[WW_DIVISION_AUTO];
+	for (uint32_t r = 0; r < run->n_rows; r++) {
+		char most[WW_TEXT_NUMBER], seconds[WW_TEXT_NUMBER];
+		if (run->rows[r].seconds == 0)
+			continue;
+		char *name = ww_text_clean(s->scene->scenario->rows[r].name, 60);
+		fprintf(out, "  SHORT OF WATTS  %s: up to %s W were missing, in %s s\n", name,
+		        ww_text_thousands(ceil(run->rows[r].most_w), most),
+		        ww_text_thousands(run->rows[r].seconds, seconds));
+		free(name);
+	}
 }
 
 /* ---- Tokens ---------------------------------------------------------------------------------------------------------------- */
@@ -120,14 +182,28 @@ static const char *objective_words(const struct ww_simulated *s)
 static void print_gains(const struct ww_simulated *s, FILE *out)
 {
 	struct ww_gains gains = ww_gains(s);
-	double least = 0.001 * fabs(ww_event_value(s->scene, s->runs[WW_DIVISION_EQUAL], s->main_event).sum);
-	if (gains.gap > least)
+	const char *objective = ww_objective_name((enum ww_objective)s->scene->scenario->objective);
+	if (isnan(gains.recovered_frac))
+		fprintf(out,
+		        "By the objective %s the oracle is less than 0.4 points above the equal cut: there is nothing "
+		        "to recover.\n",
+		        objective);
+	else
 		fprintf(out,
 		        "Of what the oracle keeps beyond the equal cut, by the objective %s, wattweir keeps %.0f %%.\n",
-		        ww_objective_name((enum ww_objective)s->scene->scenario->objective),
-		        100 * gains.gain / gains.gap);
-	else
-		fputs("The equal cut is as good as the oracle here.\n", out);
+		        objective, 100 * gains.recovered_frac);
+}
+
+static void add_tokens(ww_table *table, const struct ww_simulated *s, enum ww_division division, bool before)
+{
+	const struct ww_run *run = s->runs[division];
+	double full = ww_event_tps(s->scene, s->runs[WW_DIVISION_AUTO], s->main_event, true);
+	double tps = ww_event_tps(s->scene, run, s->main_event, before);
+	char number[WW_TEXT_NUMBER];
+	ww_table_text(table, "%s", watts(tps, number));
+	ww_table_number(table, 100 * tps / full, 1);
+	if (s->scene->scenario->objective != WW_OBJECTIVE_TOKENS)
+		ww_table_number(table, 100 * ww_event_value(s->scene, run, s->main_event, before).kept_frac, 1);
 }
 
 static void print_tokens(const struct ww_simulated *s, FILE *out)
@@ -136,22 +212,13 @@ static void print_tokens(const struct ww_simulated *s, FILE *out)
 	                                    {"tokens/s", "", WW_RIGHT},
 	                                    {"kept", "%", WW_RIGHT},
 	                                    {"objective", objective_words(s), WW_RIGHT}};
-	double before = ww_event_tps(s->scene, s->runs[WW_DIVISION_AUTO], s->main_event, true);
-	char number[WW_TEXT_NUMBER];
-	ww_table *table = ww_table_create(columns, 4);
+	ww_table *table = ww_table_create(columns, s->scene->scenario->objective == WW_OBJECTIVE_TOKENS ? 3 : 4);
 	ww_table_text(table, "before");
-	ww_table_text(table, "%s", ww_text_thousands(before, number));
-	ww_table_number(table, 100, 1);
-	ww_table_number(table, 100, 1);
+	add_tokens(table, s, WW_DIVISION_AUTO, true);
 	for (size_t i = 0; i < N_ROWS; i++) {
-		const struct ww_run *run = s->runs[rows[i].division];
-		double tps = ww_event_tps(s->scene, run, s->main_event, false);
 		ww_table_text(table, "%s", rows[i].name);
-		ww_table_text(table, "%s", ww_text_thousands(tps, number));
-		ww_table_number(table, 100 * tps / before, 1);
-		ww_table_number(table, 100 * ww_event_value(s->scene, run, s->main_event).kept_frac, 1);
+		add_tokens(table, s, rows[i].division, false);
 	}
-	fputc('\n', out);
 	ww_table_print(table, out);
 	ww_table_destroy(table);
 	print_gains(s, out);
@@ -183,28 +250,51 @@ static void print_jobs(const struct ww_simulated *s, FILE *out)
 
 /* ---- The whole ------------------------------------------------------------------------------------------------------------- */
 
-void ww_simulated_print(const struct ww_simulated *s, FILE *out)
+/* With several events it is to be seen which one is meant. */
+static void print_tables(const struct ww_simulated *s, FILE *out)
+{
+	const struct ww_run *run = s->runs[WW_DIVISION_AUTO];
+	char *name = ww_text_clean(run->events[s->main_event].told->name, 60);
+	fputc('\n', out);
+	if (ww_event_unmeasured(run, s->main_event)) {
+		fprintf(out, "Nothing is compared, as %s is not measured.\n", name);
+	} else {
+		if (run->n_events > 1)
+			fprintf(out, "Both tables are about %s:\n\n", name);
+		print_tokens(s, out);
+		print_jobs(s, out);
+	}
+	free(name);
+}
+
+static void print_head(const struct ww_simulated *s, FILE *out)
 {
 	const struct ww_scenario *scenario = s->scene->scenario;
-	const struct ww_run *run = s->runs[WW_DIVISION_AUTO];
 	char *name = ww_text_clean(scenario->name, 60), length[WW_TEXT_TIME];
 	fprintf(out, "%s: %u GPUs on %zu nodes, %zu jobs, %s; seed %llu\n\n", name, scenario->n_gpus, scenario->n_nodes,
-	        scenario->n_jobs, ww_text_time(run->seconds, length), (unsigned long long)s->scene->seed);
+	        scenario->n_jobs, ww_text_time(s->runs[WW_DIVISION_AUTO]->seconds, length),
+	        (unsigned long long)s->scene->seed);
 	free(name);
-	if (s->main_event >= run->n_events) {
-		print_invariants(run, out);
-		fputs("There is no event in this scenario, so there is nothing to compare.\n", out);
-		return;
+}
+
+void ww_simulated_print(const struct ww_simulated *s, FILE *out)
+{
+	const struct ww_run *run = s->runs[WW_DIVISION_AUTO];
+	bool has_event = s->main_event < run->n_events;
+	print_head(s, out);
+	if (has_event) {
+		print_event(s, s->main_event, out);
 	}
-	print_event(s, s->main_event, out);
-	print_floors(s, out);
 	print_invariants(run, out);
+	print_missing(s, out);
 	for (uint32_t i = 0; i < run->n_events; i++) {
 		if (i == s->main_event)
 			continue;
 		fputc('\n', out);
 		print_event(s, i, out);
 	}
-	print_tokens(s, out);
-	print_jobs(s, out);
+	if (has_event)
+		print_tables(s, out);
+	else
+		fputs("There is no event in this scenario, so there is nothing to compare.\n", out);
 }

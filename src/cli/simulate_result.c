@@ -7,7 +7,10 @@
 #define HOUR_S 3600
 #define MINUTE_S 60
 #define MOST_OF_CUT 0.95
-#define FLOOR_TOLERANCE 0.002 /* of throughput: rounding of caps, and seconds in which a cap has not settled */
+#define LEAST_GAP 0.004 /* of the objective, between equal cut and oracle; as in wattweir compare */
+/* Of throughput: rounding of caps, and what power that jitters loses at the highest cap. */
+#define FLOOR_TOLERANCE 0.002
+#define FLOOR_TOLERANCE_PER_JITTER 0.4
 
 /* ---- Power --------------------------------------------------------------------------------------------------------------- */
 
@@ -52,6 +55,18 @@ static double time_to(const struct ww_event_run *e, double share)
 	return since < e->end ? since - e->first : NAN;
 }
 
+/* The seconds before the start that hold the limit without a break, but not from before the cut begins; without such the
+ * first one that holds it. NAN = none does. */
+static double first_below(const struct ww_event_run *e)
+{
+	uint32_t at = e->first;
+	while (at < e->end && !(e->power_w[at] <= e->limit_w))
+		at++;
+	while (at <= e->first && at > e->begins && e->power_w[at - 1] <= e->limit_w)
+		at--;
+	return at < e->end ? (double)at - e->first : NAN;
+}
+
 static void find_unused(const struct ww_event_run *e, struct ww_event_figures *f)
 {
 	double unused_w = 0, dips_w = 0;
@@ -59,7 +74,7 @@ static void find_unused(const struct ww_event_run *e, struct ww_event_figures *f
 		unused_w += fmax(0, e->budget_w[i] - e->power_w[i] - e->dips_w[i]);
 		dips_w += e->dips_w[i];
 	}
-	double n = e->end > e->from ? e->end - e->from : NAN;
+	double n = e->end > e->from && !isnan(e->limit_w) ? e->end - e->from : NAN;
 	f->unused_frac = unused_w / n / f->baseline_w;
 	f->dips_frac = dips_w / n / f->baseline_w;
 }
@@ -75,6 +90,8 @@ struct ww_event_figures ww_event_figures(const struct ww_run *run, size_t event)
 	                             .worst_over_w = NAN,
 	                             .to_target_s = time_to(e, 1),
 	                             .to_most_s = time_to(e, MOST_OF_CUT),
+	                             .begins_s = (double)e->begins - e->first,
+	                             .first_below_s = first_below(e),
 	                             .missing_w = e->missing_w};
 	for (uint32_t i = e->from; i < e->end; i++)
 		f.worst_over_w = fmax(f.worst_over_w, e->power_w[i] - e->budget_w[i]);
@@ -84,6 +101,16 @@ struct ww_event_figures ww_event_figures(const struct ww_run *run, size_t event)
 	f.snapback_frac = highest_minute(e->power_w, e->end, hour_after(run, e->end)) /
 	                  highest_minute(e->power_w, before, e->first);
 	return f;
+}
+
+const char *ww_event_unmeasured(const struct ww_run *run, size_t event)
+{
+	const struct ww_event_run *e = &run->events[event];
+	if (isnan(e->limit_w) && e->led == 0)
+		return "no controller was in charge to take it";
+	if (isnan(e->limit_w))
+		return "no baseline was known when it was announced: give a limit in watts or announce it later";
+	return e->end <= e->from ? "never in force long enough to be measured" : NULL;
 }
 
 /* ---- Tokens ---------------------------------------------------------------------------------------------------------------- */
@@ -117,12 +144,13 @@ double ww_event_tps(const struct ww_scene *scene, const struct ww_run *run, size
 double ww_job_kept(const struct ww_scene *scene, const struct ww_run *run, size_t event, uint32_t job)
 {
 	const struct ww_event_run *e = &run->events[event];
-	return mean_tps(&e->during[job]) / before_tps(scene, e, job);
+	return mean_tps(&e->during[job]) / scene->free_tps[job];
 }
 
 bool ww_job_broke(const struct ww_scene *scene, const struct ww_run *run, size_t event, uint32_t job)
 {
-	return ww_job_kept(scene, run, event, job) < scene->told[job].floor_frac - FLOOR_TOLERANCE;
+	double tolerance = FLOOR_TOLERANCE + FLOOR_TOLERANCE_PER_JITTER * scene->jobs[job].jitter_frac;
+	return ww_job_kept(scene, run, event, job) < scene->told[job].floor_frac - tolerance;
 }
 
 uint32_t ww_floors_broken(const struct ww_scene *scene, const struct ww_run *run, size_t event)
@@ -133,7 +161,29 @@ uint32_t ww_floors_broken(const struct ww_scene *scene, const struct ww_run *run
 	return n;
 }
 
-struct ww_value ww_event_value(const struct ww_scene *scene, const struct ww_run *run, size_t event)
+struct ww_worst ww_worst(const struct ww_scene *scene, const struct ww_run *run)
+{
+	struct ww_worst worst = {.over_w = NAN, .to_target_s = NAN};
+	bool never = false;
+	for (uint32_t i = 0; i < run->n_events; i++) {
+		struct ww_event_figures f = ww_event_figures(run, i);
+		if (ww_event_unmeasured(run, i))
+			continue;
+		worst.over_w = fmax(worst.over_w, f.worst_over_w);
+		worst.to_target_s = fmax(worst.to_target_s, f.to_target_s);
+		never = never || isnan(f.to_target_s);
+	}
+	for (uint32_t j = 0; j < run->n_jobs; j++) {
+		bool broke = false;
+		for (uint32_t i = 0; i < run->n_events && !broke; i++)
+			broke = ww_job_broke(scene, run, i, j);
+		worst.floors_broken += broke;
+	}
+	worst.to_target_s = never ? NAN : worst.to_target_s;
+	return worst;
+}
+
+struct ww_value ww_event_value(const struct ww_scene *scene, const struct ww_run *run, size_t event, bool before)
 {
 	const struct ww_event_run *e = &run->events[event];
 	uint32_t objective = scene->scenario->objective;
@@ -143,7 +193,8 @@ struct ww_value ww_event_value(const struct ww_scene *scene, const struct ww_run
 		double kept = ww_job_kept(scene, run, event, j);
 		if (isnan(kept))
 			continue;
-		weight *= objective == WW_OBJECTIVE_TOKENS ? before_tps(scene, e, j) : 1;
+		kept = before ? before_tps(scene, e, j) / scene->free_tps[j] : kept;
+		weight *= objective == WW_OBJECTIVE_TOKENS ? scene->free_tps[j] : 1;
 		least = fmin(least, 1 - scene->told[j].weight * (1 - kept));
 		sum += weight * (objective == WW_OBJECTIVE_LOG ? log(kept) : kept);
 		full += weight;
@@ -155,11 +206,14 @@ struct ww_value ww_event_value(const struct ww_scene *scene, const struct ww_run
 
 struct ww_gains ww_gains(const struct ww_simulated *s)
 {
-	double value[WW_N_RUNS];
+	struct ww_value value[WW_N_RUNS];
 	for (int i = 0; i < WW_N_RUNS; i++)
-		value[i] = ww_event_value(s->scene, s->runs[i], s->main_event).sum;
-	return (struct ww_gains){value[WW_DIVISION_AUTO] - value[WW_DIVISION_EQUAL],
-	                         value[WW_DIVISION_EXACT] - value[WW_DIVISION_EQUAL]};
+		value[i] = ww_event_value(s->scene, s->runs[i], s->main_event, false);
+	const struct ww_value *equal = &value[WW_DIVISION_EQUAL], *oracle = &value[WW_DIVISION_EXACT];
+	struct ww_gains gains = {value[WW_DIVISION_AUTO].sum - equal->sum, oracle->sum - equal->sum, NAN};
+	if (oracle->kept_frac - equal->kept_frac >= LEAST_GAP)
+		gains.recovered_frac = gains.gain / gains.gap;
+	return gains;
 }
 
 /* ---- The outcome ------------------------------------------------------------------------------------------------------------ */
@@ -169,15 +223,22 @@ uint64_t ww_broken(const struct ww_run *run)
 	return run->account.broken_a + run->account.broken_b + run->account.broken_c;
 }
 
+static bool event_needs_attention(const struct ww_simulated *s, uint32_t i)
+{
+	const struct ww_run *run = s->runs[WW_DIVISION_AUTO];
+	struct ww_event_figures f = ww_event_figures(run, i);
+	if (ww_event_unmeasured(run, i))
+		return isnan(run->events[i].limit_w);
+	return f.worst_over_w > 0 || f.missing_w > 0 || isnan(f.to_target_s) || ww_floors_broken(s->scene, run, i) > 0;
+}
+
 bool ww_needs_attention(const struct ww_simulated *s)
 {
 	const struct ww_run *run = s->runs[WW_DIVISION_AUTO];
 	bool bad = ww_broken(run) > 0;
-	for (uint32_t i = 0; i < run->n_events; i++) {
-		struct ww_event_figures f = ww_event_figures(run, i);
-		bad = bad || f.worst_over_w > 0 || f.missing_w > 0;
-		bad = bad || (run->events[i].end > run->events[i].from && isnan(f.to_target_s));
-		bad = bad || ww_floors_broken(s->scene, run, i) > 0;
-	}
+	for (uint32_t r = 0; r < run->n_rows; r++)
+		bad = bad || run->rows[r].seconds > 0;
+	for (uint32_t i = 0; i < run->n_events; i++)
+		bad = bad || event_needs_attention(s, i);
 	return bad;
 }

@@ -8,6 +8,7 @@
 
 #define BEFORE_S 3600
 #define SETTLE_MORE_US (5 * WW_SECOND_US)
+#define LEAD_MORE_US (2 * WW_SECOND_US) /* control begins a cut so long before settle */
 #define NO_JOB UINT32_MAX
 
 /* What the run has to remember from second to second. */
@@ -20,6 +21,7 @@ struct walk {
 	uint32_t *owner;           /* per GPU: the job that holds it or held it last */
 	double *ran_w;             /* per GPU: its draw when its job ran last */
 	double *node_dips_w;       /* of the GPUs of each node */
+	uint32_t *missing_s;       /* per row: seconds in which watts were missing without a break until now */
 };
 
 /* ---- Events ------------------------------------------------------------------------------------------------------------ */
@@ -39,15 +41,37 @@ static uint32_t within(uint32_t v, uint32_t lo, uint32_t hi)
 	return v < lo ? lo : v > hi ? hi : v;
 }
 
+static int64_t grace_us(const struct ww_scene *scene)
+{
+	return scene->config.settle_us + SETTLE_MORE_US;
+}
+
+/* When it was told that it begins: by its first version, or by one that came after its own start. */
+static int64_t announced_us(const struct ww_scenario_event *told)
+{
+	const struct ww_scenario_event *first = told - (told->version - 1);
+	int64_t at_us = first->at_us;
+	for (const struct ww_scenario_event *v = first + 1; v <= told; v++)
+		if (v->at_us > v->start_us && v[-1].start_us > v->at_us)
+			at_us = v->at_us;
+	return at_us;
+}
+
 static void time_event(const struct ww_scene *scene, uint32_t seconds, struct ww_event_run *e)
 {
 	const struct ww_scenario_event *told = e->told;
 	int64_t end_us = told->cancelled && told->at_us < told->end_us ? told->at_us : told->end_us;
-	int64_t ramp_us = ramp_down_of(told);
-	ramp_us = ramp_us > 0 ? ramp_us : scene->config.settle_us + SETTLE_MORE_US;
+	int64_t ramp_us = ramp_down_of(told), told_us = announced_us(told);
+	int64_t from_us = told->start_us + (ramp_us > 0 ? ramp_us : grace_us(scene));
+	int64_t begins_us = told->start_us - scene->config.settle_us - LEAD_MORE_US;
+	if (told_us > told->start_us && told_us + grace_us(scene) > from_us)
+		from_us = told_us + grace_us(scene);
+	begins_us = begins_us > told_us ? begins_us : told_us;
+	e->announced = within(seconds_up(told_us), 0, seconds);
+	e->begins = within(seconds_up(begins_us), 0, seconds);
 	e->first = within(seconds_up(told->start_us), 0, seconds);
 	e->end = end_us == WW_NEVER_US ? seconds : within((uint32_t)(end_us / WW_SECOND_US), e->first, seconds);
-	e->from = within(seconds_up(told->start_us + ramp_us), e->first, e->end);
+	e->from = within(seconds_up(from_us), e->first, e->end);
 }
 
 static void start_events(const struct ww_scene *scene, struct ww_run *run)
@@ -70,40 +94,65 @@ static void start_events(const struct ww_scene *scene, struct ww_run *run)
 	}
 }
 
-/* The version of an event in force; NULL before the first announcement. */
-static const struct ww_event *version_at(const struct ww_scene *scene, uint64_t id, int64_t at_us)
+/* The newest version told; NULL before the first announcement. */
+static const struct ww_announcement *version_at(const struct ww_scene *scene, uint64_t id, int64_t at_us)
 {
-	const struct ww_event *found = NULL;
+	const struct ww_announcement *found = NULL;
 	for (size_t i = 0; i < scene->spec.n_announcements; i++)
 		if (scene->announcements[i].event.id == id && scene->announcements[i].at_us <= at_us)
-			found = &scene->announcements[i].event;
+			found = &scene->announcements[i];
 	return found;
 }
 
-/* NAN where there is none. */
-static double budget_at(const struct ww_event_run *e, const struct ww_event *v, int64_t wall_us)
+static double limit_of(const struct ww_event_run *e, double limit_w, double cut_frac)
 {
-	int64_t ramp_us = v && v->cls == WW_CLASS_PROTECTION ? 0 : v ? v->ramp_down_us : 0;
-	if (!v || v->cancelled || wall_us < v->start_us || wall_us >= v->end_us)
-		return NAN;
-	double base_w = isnan(e->baseline_w) ? e->limit_w : fmax(e->baseline_w, e->limit_w);
-	double left = ramp_us > 0 ? fmax(0, 1 - (double)(wall_us - v->start_us) / (double)ramp_us) : 0;
-	return e->limit_w + left * (base_w - e->limit_w);
+	return isnan(limit_w) ? (1 - cut_frac) * e->baseline_w : limit_w;
 }
 
+/* By one version, with the ramps; NAN where there is none. */
+static double budget_by(const struct ww_scene *scene, const struct ww_event_run *e, const struct ww_announcement *told,
+                        int64_t wall_us)
+{
+	const struct ww_event *v = told ? &told->event : NULL;
+	int64_t told_us = told ? scene->spec.wall_start_us + told->at_us : 0;
+	if (!v || wall_us < v->start_us || (v->cancelled && told_us < v->start_us))
+		return NAN;
+	bool ramps = v->cls != WW_CLASS_PROTECTION;
+	int64_t down_us = ramps ? v->ramp_down_us : 0, up_us = ramps ? v->ramp_up_us : 0;
+	int64_t end_us = v->cancelled && told_us < v->end_us ? told_us : v->end_us;
+	double limit_w = limit_of(e, v->limit_w, v->cut_frac), left = 0;
+	if (wall_us >= end_us) {
+		if (wall_us - end_us >= up_us)
+			return NAN;
+		left = (double)(wall_us - end_us) / (double)up_us;
+	} else if (wall_us - v->start_us < down_us) {
+		left = 1 - (double)(wall_us - v->start_us) / (double)down_us;
+	}
+	return limit_w + left * fmax(0, (isnan(e->baseline_w) ? limit_w : e->baseline_w) - limit_w);
+}
+
+/* A change may be followed for as long as an event that is announced late. */
+static double budget_at(const struct ww_scene *scene, const struct ww_event_run *e, uint64_t id, uint32_t second)
+{
+	int64_t at_us = second * WW_SECOND_US, wall_us = scene->spec.wall_start_us + at_us + WW_SECOND_US / 2;
+	double now_w = budget_by(scene, e, version_at(scene, id, at_us), wall_us);
+	double old_w = budget_by(scene, e, version_at(scene, id, at_us - grace_us(scene)), wall_us);
+	return isnan(now_w) ? now_w : fmax(now_w, old_w);
+}
+
+/* What is missing counts as it was said last while it was in force, or before. */
 static void hear_of_event(struct ww_event_run *e, uint64_t id, const struct ww_decision *d)
 {
 	for (uint32_t i = 0; d && i < d->n_events; i++) {
-		if (d->events[i].id != id)
+		const struct ww_event_decision *event = &d->events[i];
+		if (event->id != id)
 			continue;
-		e->limit_w = d->events[i].limit_w;
-		e->baseline_w = d->events[i].baseline_w;
-		/* What was missing at worst while it was in force, or at all. */
-		if (!isnan(d->events[i].missing_w))
-			e->missing_w = d->events[i].state == WW_EVENT_ACTIVE && !isnan(e->missing_w)
-			                       ? fmax(e->missing_w, d->events[i].missing_w)
-			                       : d->events[i].missing_w;
+		if (!isnan(event->baseline_w))
+			e->baseline_w = event->baseline_w;
+		if (!isnan(event->missing_w) && event->state <= WW_EVENT_ACTIVE)
+			e->missing_w = event->missing_w;
 	}
+	e->limit_w = limit_of(e, e->told->limit_w, e->told->cut_frac);
 }
 
 /* What a watt of a node's GPUs is at the event's boundary, once everything has followed. */
@@ -122,13 +171,39 @@ static void measure_event(const struct walk *walk, uint32_t i, const struct ww_w
 	struct ww_event_run *e = &walk->run->events[i];
 	const struct ww_sim_row *row = &walk->scene->rows[e->told->row];
 	uint32_t second = (uint32_t)(s->at_us / WW_SECOND_US) - 1;
-	const struct ww_event *version = version_at(walk->scene, i + 1, s->at_us - WW_SECOND_US);
 	hear_of_event(e, i + 1, s->decision);
+	e->led += s->decision && second >= e->announced && second < e->end;
 	e->power_w[second] = ww_plant_row_w(s->plant, e->told->row, e->told->boundary);
-	e->budget_w[second] = budget_at(e, version, walk->scene->spec.wall_start_us + s->at_us - WW_SECOND_US / 2);
+	e->budget_w[second] = budget_at(walk->scene, e, i + 1, second);
 	for (size_t k = 0; k < row->n_loads; k++)
 		e->dips_w[second] += row->loads[k].frac * walk->node_dips_w[row->loads[k].node] *
 		                     at_boundary(walk->scene, e->told, row->loads[k].node);
+}
+
+/* A baseline that became known late counts for all of the event. */
+static void complete_budgets(const struct ww_scene *scene, struct ww_run *run)
+{
+	for (uint32_t i = 0; i < run->n_events; i++)
+		for (uint32_t second = 0; second < run->seconds; second++)
+			run->events[i].budget_w[second] = budget_at(scene, &run->events[i], i + 1, second);
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------------------------------------ */
+
+/* Watts count where even the guard is spent. While nobody is in charge nothing is known of the charges: what was missing
+ * before still is, but is not counted. */
+static void measure_rows(const struct walk *walk, const struct ww_world_second *s)
+{
+	uint32_t settled_s = seconds_up(grace_us(walk->scene));
+	for (uint32_t r = 0; s->decision && r < walk->run->n_rows; r++) {
+		struct ww_row_missing *row = &walk->run->rows[r];
+		double missing_w = s->decision->rows[r].missing_w;
+		walk->missing_s[r] = missing_w > s->decision->rows[r].guard_w ? walk->missing_s[r] + 1 : 0;
+		if (walk->missing_s[r] <= settled_s)
+			continue;
+		row->seconds += walk->missing_s[r] == settled_s + 1 ? walk->missing_s[r] : 1;
+		row->most_w = fmax(row->most_w, missing_w);
+	}
 }
 
 /* ---- Jobs ------------------------------------------------------------------------------------------------------------------ */
@@ -250,6 +325,8 @@ static ww_status live(struct walk *walk, ww_world *world, const struct ww_run_wa
 		if (status)
 			return status;
 		run->account = ww_world_account(world);
+		run->led += s.decision != NULL;
+		measure_rows(walk, &s);
 		measure_jobs(walk, &s);
 		for (uint32_t i = 0; i < run->n_events; i++)
 			measure_event(walk, i, &s);
@@ -270,6 +347,7 @@ static ww_status walk_through(struct walk *walk, const struct ww_run_watch *watc
 	walk->owner = ww_cli_alloc(n_gpus, sizeof *walk->owner);
 	walk->ran_w = ww_cli_alloc(n_gpus, sizeof *walk->ran_w);
 	walk->node_dips_w = ww_cli_alloc(walk->scene->plant.n_nodes, sizeof *walk->node_dips_w);
+	walk->missing_s = ww_cli_alloc(run->n_rows, sizeof *walk->missing_s);
 	for (uint32_t g = 0; g < n_gpus; g++)
 		walk->owner[g] = NO_JOB;
 	for (uint32_t j = 0; j < run->n_jobs; j++)
@@ -279,11 +357,13 @@ static ww_status walk_through(struct walk *walk, const struct ww_run_watch *watc
 	if (!status)
 		status = live(walk, world, watch, err);
 	ww_world_destroy(world);
+	complete_budgets(walk->scene, run);
 	free(walk->states);
 	free(walk->rate_tps);
 	free(walk->owner);
 	free(walk->ran_w);
 	free(walk->node_dips_w);
+	free(walk->missing_s);
 	return status;
 }
 
@@ -295,6 +375,8 @@ ww_status ww_run_create(struct ww_scene *scene, enum ww_division division, const
 	run->division = division;
 	run->seconds = (uint32_t)(scene->scenario->duration_us / WW_SECOND_US);
 	run->n_jobs = scene->plant.n_jobs;
+	run->n_rows = scene->plant.n_rows;
+	run->rows = ww_cli_alloc(run->n_rows, sizeof *run->rows);
 	run->tps = ww_cli_alloc(run->seconds, sizeof *run->tps);
 	run->rate_tps = ww_cli_alloc(run->seconds, sizeof *run->rate_tps);
 	run->ends = ww_cli_alloc(run->n_jobs, sizeof *run->ends);
@@ -324,6 +406,7 @@ void ww_run_destroy(struct ww_run *run)
 		free(e->during);
 	}
 	free(run->events);
+	free(run->rows);
 	free(run->tps);
 	free(run->rate_tps);
 	free(run->ends);

@@ -179,7 +179,7 @@ static void print_line(ww_watch *watch, const struct ww_scene *scene, const stru
 	if (!isnan(e->budget_w[second]))
 		fprintf(stderr, " of %s", ww_text_thousands(e->budget_w[second], budget));
 	if (watch->free_tps > 0)
-		fprintf(stderr, ", tokens/s %.1f %%", 100 * run->tps[second] / watch->free_tps);
+		fprintf(stderr, ", tokens/s %.1f %% of before", 100 * run->tps[second] / watch->free_tps);
 	if (!watch->terminal)
 		fputc('\n', stderr);
 	watch->shown = watch->terminal;

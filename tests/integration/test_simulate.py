@@ -99,11 +99,14 @@ def test_same_plant_before_the_event():
 
 def test_other_scenarios():
     for name in ("two-feeds", "notice", "faults"):
-        answer = good_json("simulate", f"scenarios/{name}.yaml")
+        result = run("simulate", f"scenarios/{name}.yaml", "--json")
+        answer = json.loads(result.stdout)
+        assert result.returncode == (3 if answer["rows_missing"] else 0) and (name == "faults" or not answer["rows_missing"])
         assert answer["invariant_broken"] == 0, (name, answer["runs"]["wattweir"]["first_breach"])
         assert all(event["worst_over_budget_w"] <= 0 for event in answer["events"]), answer["events"]
         kept = answer["objective_kept_frac"]
-        assert answer["objective"] == "relative" and kept["equal"] <= kept["wattweir"] <= kept["oracle"] + 0.003, kept
+        assert answer["objective"] == "relative" and kept["equal"] <= kept["wattweir"], kept
+        assert name == "faults" or kept["wattweir"] <= kept["oracle"] + 0.003, kept
 
 
 def test_objectives():
@@ -117,7 +120,8 @@ def test_objectives():
             kept = [job["kept_wattweir_frac"] for job in jobs]
             expected = {"relative": sum(kept) / 2, "tokens": answer["tps"]["wattweir"] / answer["tps"]["baseline"],
                         "log": (kept[0] * kept[1]) ** 0.5, "maxmin": min(kept)}[objective]
-            near(value, expected, 1e-6)
+            # Shares are of what the highest cap gives, where jittering power loses a little beforehand already.
+            near(value, expected, 0.005 if objective == "tokens" else 1e-6)
 
 
 def test_report():
@@ -133,14 +137,116 @@ def test_no_event():
     with Folder((SMALL[SMALL.index("events:"):], "")) as folder:
         assert "no event" in good("simulate", folder / "small.yaml")
         assert good_json("simulate", folder / "small.yaml")["events"] == []
-        fails(1, "simulate", folder / "small.yaml", "--plot", folder / "o.svg", stdout=subprocess.DEVNULL, says="no event")
+        fails(2, "simulate", folder / "small.yaml", "--plot", folder / "o.svg", says="no event")
 
 
 def test_infeasible_needs_attention():
     with Folder(("cut: 25%", "limit: 3500 W")) as folder:
         result = run("simulate", folder / "small.yaml")
         assert result.returncode == 3 and "INFEASIBLE" in result.stdout and "ABOVE" in result.stdout, result
-        assert good_json("simulate", folder / "small.yaml", code=3)["missing_w"] > 100
+        assert "W are missing on site" in result.stdout and "SHORT OF WATTS  site: up to" in result.stdout, result
+        answer = good_json("simulate", folder / "small.yaml", code=3)
+        assert answer["missing_w"] > 100, answer
+        near(answer["rows_missing"][0]["most_missing_w"], answer["missing_w"], 0.5 * answer["missing_w"])
+        near(answer["rows_missing"][0]["seconds"], 300, 10)
+
+
+def test_a_row_that_cannot_be_kept():
+    """Its own limit is below what its GPUs need at their lowest caps; the event asks for nothing."""
+    with Folder(("{name: site, meter: yes, cooling: 8%}", "{name: site, meter: yes}\n  - {name: rack, on: site, limit: 3 kW}"),
+                ("on: site, host", "on: rack, host"), ("cut: 25%", "limit: 20 kW")) as folder:
+        path = folder / "small.yaml"
+        assert "SHORT OF WATTS  rack: up to" in good("simulate", path, code=3)
+        answer = good_json("simulate", path, code=3)
+        assert [row["row"] for row in answer["rows_missing"]] == ["rack"], answer["rows_missing"]
+        assert answer["rows_missing"][0]["most_missing_w"] > 100 and answer["rows_missing"][0]["seconds"] > 1100, answer
+        assert answer["missing_w"] == 0, answer
+
+
+def test_floors_are_of_what_no_limit_crushes():
+    """A row's own limit has crushed the jobs before the event already."""
+    with Folder(("meter: yes, cooling: 8%", "meter: yes, limit: 5 kW"), ("cut: 25%", "limit: 20 kW"),
+                ("gpus: 4, tier: 3", "gpus: 4, tier: 0")) as folder:
+        answer = good_json("simulate", folder / "small.yaml", code=3)
+        assert answer["floors_broken"] > 0 and answer["jobs"][0]["kept_wattweir_frac"] < 0.9, answer["jobs"]
+        assert "BROKEN: dense keeps" in good("simulate", folder / "small.yaml", code=3)
+    with Folder(("cut: 25%", "limit: 20 kW"), ("gpus: 4, tier: 3", "gpus: 4, tier: 0")) as folder:
+        assert good_json("simulate", folder / "small.yaml")["floors_broken"] == 0
+
+
+# ---- What is not known, and when nobody is in charge ------------------------------------------------------------------
+
+def reads_well(report):
+    for word in ("nan", "inf ", "inf%", "000,000,000", "-0 "):
+        assert word not in report.replace("not INFEASIBLE", ""), (word, report)
+
+
+def test_nothing_is_measured():
+    """What was not measured is not a figure: a sentence for people, null for machines."""
+    late = ("announce: 9 min, start: 10 min, for: 5 min", "announce: 896 s, start: 10 min, for: 5 min")
+    for changes, says, code in (([late], "never in force long enough", 0),
+                                ([("start: 10 min, for: 5 min", "start: 19 min, for: 1 h, ramp_down: 2 min")], "long enough", 0),
+                                ([("announce: 9 min, start: 10 min", "start: 0 s")], "no baseline was known when it was", 3)):
+        with Folder(*changes) as folder:
+            report = good("simulate", folder / "small.yaml", code=code)
+            assert says in report and "Nothing is compared" in report, report
+            reads_well(report)
+            answer = good_json("simulate", folder / "small.yaml", code=code)
+            assert says in answer["events"][0]["not_measured"] and answer["worst_over_budget_w"] is None, answer
+            assert answer["recovered_frac"] is None and answer["unused_frac"] is None, answer
+            reads_well(good("simulate", folder / "small.yaml", "--seeds=2", code=code))
+            good_json("simulate", folder / "small.yaml", "--seeds=2", code=code)
+    with Folder(("announce: 9 min, start: 10 min, for: 5 min, cut: 25%", "start: 0 s, for: 5 min, limit: 6 kW")) as folder:
+        report = run("simulate", folder / "small.yaml").stdout
+        assert "- asked of - W, a budget of 6,000 W" in report, report
+        reads_well(report)
+
+
+def test_announced_late():
+    with Folder(("announce: 9 min", "announce: 12 min")) as folder:
+        report = good("simulate", folder / "small.yaml")
+        assert "announced       120 s after its start: it can be kept only from then on" in report, report
+        answer = good_json("simulate", folder / "small.yaml", "--trace", folder / "t.csv")
+        with open(folder / "t.csv", encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+    assert answer["worst_over_budget_w"] <= 0 and answer["cut_begins_s"] == 120, answer
+    assert rows[719]["budget_w"] == "" and rows[720]["budget_w"] != "", rows[720]
+
+
+def test_a_crash_hides_no_budget():
+    """Nobody is in charge from before the announcement until the event is over: its budget counts all the same."""
+    crash = "faults:\n  - {at: 8 min, what: controller-crash, for: 10 min}\n"
+    with Folder(("cut: 25%}\n", "limit: 5 kW}\n" + crash)) as folder:
+        report = good("simulate", folder / "small.yaml", code=3)
+        assert "ABOVE the budget" in report and "NEVER for good" in report and "in charge in 600 s" in report, report
+        assert "kept in all 600 s with a controller in charge" in report, report
+        answer = good_json("simulate", folder / "small.yaml", "--trace", folder / "t.csv", code=3)
+        with open(folder / "t.csv", encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+    assert answer["worst_over_budget_w"] > 500 and answer["led_s"] == 600, answer
+    assert all(float(row["budget_w"]) == 5000 for row in rows[600:900]) and rows[900]["budget_w"] == "", rows[600]
+    # Told in time, and nobody is there from before the start on: the nodes go down alone.
+    with Folder(("cut: 25%}\n", "cut: 25%}\n" + crash.replace("at: 8 min", "at: 570 s"))) as folder:
+        answer = good_json("simulate", folder / "small.yaml", "--trace", folder / "t.csv")
+        with open(folder / "t.csv", encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+    assert answer["worst_over_budget_w"] <= 0 and answer["led_s"] == 600, answer
+    assert all(row["budget_w"] and not row["charge_w"] for row in rows[600:900]), rows[600]
+
+
+def test_budget_of_ramps_and_changes():
+    ramps = "cut: 25%, ramp_down: 1 min, ramp_up: 100 s, changes: [{at: 13 min, limit: 5 kW}]"
+    with Folder(("cut: 25%", ramps)) as folder:
+        answer = good_json("simulate", folder / "small.yaml", "--trace", folder / "t.csv")
+        with open(folder / "t.csv", encoding="utf-8", newline="") as file:
+            budget = [float(row["budget_w"] or "nan") for row in csv.DictReader(file)]
+    base = answer["baseline_power_w"]
+    near(budget[630], base * (1 - 0.25 / 2), 0.01 * base)
+    near(budget[700], 0.75 * base, 1)
+    near(budget[787], 0.75 * base, 1)  # a change may be followed for settle + 5 s
+    near(budget[790], 5000, 1)
+    near(budget[950], (5000 + base) / 2, 0.01 * base)
+    assert budget[1000] != budget[1000] and answer["worst_over_budget_w"] <= 0, answer
 
 
 def test_broken_floors_need_attention():
