@@ -47,7 +47,8 @@ static void add_node(ww_world *w, uint32_t node)
 	for (uint32_t g = a->first_gpu; g < a->first_gpu + a->n_gpus; g++) {
 		const struct world_gpu *gpu = &w->gpus[g];
 		double enforced_w = ww_plant_enforced_w(w->plant, g), charge_w = (double)gpu->charge_w;
-		limits_w += enforced_w > charge_w && excused(w, gpu) ? charge_w : enforced_w;
+		/* One GPU above its charge does not hide behind another that is below. */
+		limits_w += enforced_w > charge_w && !excused(w, gpu) ? enforced_w : charge_w;
 		charges_w += charge_w;
 	}
 	for (uint32_t l = 0; l < config->n_loads; l++) {

@@ -37,6 +37,8 @@ static void merge_oldest(struct node *node)
 	for (uint32_t i = 0; i < node->config.n_gpus; i++)
 		a->top_w[i] = most_known(a->top_w[i], b->top_w[i]);
 	a->fence = b->fence;
+	if (b->restores_us > 0 && (a->restores_us == 0 || b->restores_us < a->restores_us))
+		a->restores_us = b->restores_us;
 	node->n_outstanding--;
 	memmove(b, b + 1, (node->n_outstanding - 1) * sizeof *b);
 }
@@ -59,7 +61,9 @@ void add_outstanding(ww_control *c, struct node *node, const struct ww_command *
 	if (node->n_outstanding == OUTSTANDING_MAX)
 		merge_oldest(node);
 	struct outstanding *o = &node->outstanding[node->n_outstanding++];
-	*o = (struct outstanding){.fence = command->fence, .sent_us = c->now.mono_us};
+	*o = (struct outstanding){.fence = command->fence,
+	                          .sent_us = c->now.mono_us,
+	                          .restores_us = command->after == WW_AFTER_RESTORE ? command->valid_for_us : 0};
 	for (uint32_t i = 0; i < node->config.n_gpus; i++) {
 		struct gpu *gpu = &c->gpus[node->first_gpu + i];
 		o->top_w[i] = top_of(command, gpu, i, 0);
@@ -99,10 +103,15 @@ static float boot_limit_w(const struct ww_node_config *config, const struct gpu 
 	return most_known(isnan(config->boot_cap_w) ? config->default_w : config->boot_cap_w, gpu->boot_w);
 }
 
-/* The lease of the last command that it is known to have accepted has ended, if no later one came. */
-static bool may_have_lapsed(const ww_control *c, const struct node *node)
+/* A lease that ends in a restore may have ended. */
+static bool may_have_restored(const ww_control *c, const struct node *node)
 {
-	return c->now.mono_us - node->alive_us >= c->config.valid_for_us - TICKS_US;
+	for (uint32_t i = 0; i < node->n_outstanding; i++) {
+		const struct outstanding *o = &node->outstanding[i];
+		if (o->restores_us > 0 && c->now.mono_us - o->sent_us >= o->restores_us - TICKS_US)
+			return true;
+	}
+	return false;
 }
 
 /* The lower limit was read back, and the draw followed it or is known not to. */
@@ -125,7 +134,7 @@ static void charge_gpu(const ww_control *c, const struct node *node, struct gpu 
 static void charge_node(ww_control *c, struct node *node)
 {
 	bool booted = may_have_booted(c, node);
-	bool restored = c->config.after == WW_AFTER_RESTORE && may_have_lapsed(c, node);
+	bool restored = may_have_restored(c, node);
 	bool silent = !node->believed || booted || c->now.mono_us - node->heard_us > c->config.valid_for_us / 3;
 	if (silent != node->silent)
 		c->ready_changed = true;

@@ -9,7 +9,9 @@
 #define TICK_US WW_SECOND_US
 #define STORE_AGAIN_US (10 * WW_SECOND_US)
 #define STORE_ABOVE 1.02
-#define ROUNDING 1e-7 /* of a row's budget */
+#define LATEST_US (INT64_MAX / 16)
+#define CLOCK_STEP_US WW_SECOND_US /* of the wall clock against the monotonic one, between two decisions */
+#define ROUNDING 1e-7              /* of a row's budget */
 
 const char *ww_why_text(enum ww_why why)
 {
@@ -109,11 +111,20 @@ static ww_status take(ww_control *c, const struct ww_input *input, struct ww_err
 	return ww_fail(err, WW_ERR_INVALID, "input of an unknown kind %d", (int)input->kind);
 }
 
+/* Far from the ends, so that sums of times stay whole. */
+static bool is_sound(struct ww_now now)
+{
+	return now.mono_us > -LATEST_US && now.mono_us < LATEST_US && now.wall_us > -LATEST_US &&
+	       now.wall_us < LATEST_US;
+}
+
 ww_status ww_control_put(ww_control *c, const struct ww_input *input, struct ww_error *err)
 {
 	struct ww_now before = c->now;
 	if (input->kind != WW_INPUT_CONFIG && !c->configured)
 		return ww_fail(err, WW_ERR_INVALID, "the inventory must come first");
+	if (!is_sound(input->at))
+		return ww_fail(err, WW_ERR_RANGE, "an input came at a time that no clock shows");
 	c->now = input->at;
 	ww_status status = take(c, input, err);
 	if (status)
@@ -217,6 +228,9 @@ const struct ww_decision *ww_control_step(ww_control *c, struct ww_now now)
 	c->decision.seq++;
 	c->decision.at = now;
 	c->steps++;
+	if (c->steps > 1 && llabs(now.mono_us - now.wall_us - c->offset_us) > CLOCK_STEP_US)
+		c->adopt_until_us =
+			now.mono_us + c->config.valid_for_us; /* the clock was set: raise nothing for a lease */
 	c->offset_us = now.mono_us - now.wall_us;
 	if (!c->configured)
 		return &c->decision;

@@ -24,8 +24,9 @@
 
 /* A command that its node may have accepted or may accept yet. */
 struct outstanding {
-	struct ww_fence fence;         /* a later one accepted supersedes it */
-	int64_t sent_us;               /* the first of those merged into it */
+	struct ww_fence fence; /* a later one accepted supersedes it */
+	int64_t sent_us;       /* the first of those merged into it */
+	int64_t restores_us; /* its lease ends in a restore so long after it was sent at the earliest; 0 = it does not */
 	float top_w[WW_NODE_GPUS_MAX]; /* the largest cap of its schedule; NAN = none */
 };
 
@@ -254,7 +255,8 @@ void update_budgets(ww_control *c);
 /* The offers of all rows for the least budget in [from, to], wall time. */
 void offers_between(const ww_control *c, int64_t from_us, int64_t to_us, struct ww_alloc_row *out);
 enum ww_event_state event_state(const struct event *event, int64_t wall_us);
-/* Moments from which nodes must go lower than before, for commands that carry them ahead; at most STEPS_AHEAD. */
+/* Moments from which nodes must go lower than before, also those that have just come, for commands that carry them ahead;
+ * at most STEPS_AHEAD. */
 uint32_t steps_ahead(const ww_control *c, struct ahead *out);
 
 /* ---- divide.c -------------------------------------------------------------------------------------------------------- */

@@ -84,7 +84,9 @@ static void find_binding(ww_control *c)
 		double w = 0;
 		for (uint32_t i = 0; i < node->config.n_gpus; i++) {
 			const struct gpu *gpu = &c->gpus[node->first_gpu + i];
-			w += is_ready(c, gpu) ? gpu->ceiling_w : fmaxf(gpu->ceiling_w, gpu->charge_w);
+			/* Where nothing binds, its node may also give its recorded limit back. */
+			float free_w = most_known(gpu->ceiling_w, gpu->recorded_w);
+			w += is_ready(c, gpu) ? free_w : fmaxf(free_w, gpu->charge_w);
 		}
 		for (uint32_t l = 0; l < node->config.n_loads; l++)
 			full_w[node->config.loads[l].row] += node->config.loads[l].frac * w;

@@ -13,10 +13,14 @@
 #define FEWEST_RESIDUALS 8
 #define STEP_UP 0.001   /* of the row's power: the bound in use is that much above the readings when it moves, */
 #define STEP_DOWN 0.004 /* and moves down only when it is that much above them */
-#define SLOW 0.02       /* weight of a second in the smoothed draw */
+/* Weights of a second in the smoothed draw that non-GPU power is taken to reflect: it rises no faster than what follows it,
+ * and falls fast, since what still lags above a fallen draw is in the readings themselves. */
+#define RISES 0.005
+#define FALLS 0.05
 #define OLD_US (60 * WW_SECOND_US) /* a meter that was silent for so long bounds nothing alone */
 #define LAG_US 3e8                 /* fans and cooling follow a fall within minutes */
 #define PLAUSIBLE 0.9  /* of what its GPUs draw by their own sensors: a meter that shows less is dead or turned round */
+#define OLDEST_MS 2500 /* a reading that is older cannot be held against draws of now */
 #define FROM_STEP 0.01 /* the smoothed draw in use moves when it is off by that much */
 
 static double residual_bound(const struct row *row)
@@ -70,8 +74,8 @@ ww_status take_meter(ww_control *c, const struct ww_meter *meter, struct ww_now 
 	if (!row)
 		return ww_fail(err, WW_ERR_NOT_FOUND, "a meter's reading is of a row that is not in the power plan");
 	row->meter = meter->power_w;
-	if (!ww_reading_known(&meter->power_w))
-		return WW_OK;
+	if (!ww_reading_known(&meter->power_w) || meter->power_w.age_ms > OLDEST_MS)
+		return WW_OK; /* of another time than the draws known here */
 	row->meter_us = at.mono_us;
 	update_draws(c);
 	if (!row->config.has_meter)
@@ -83,9 +87,9 @@ ww_status take_meter(ww_control *c, const struct ww_meter *meter, struct ww_now 
 	remember(row, meter->power_w.value, at.wall_us);
 	if (isnan(row->draw_w))
 		return WW_OK;
-	row->slow_draw_w += isnan(row->slow_draw_w) ? NAN : SLOW * (row->draw_w - row->slow_draw_w);
 	if (isnan(row->slow_draw_w))
 		row->slow_draw_w = row->draw_w;
+	row->slow_draw_w += (row->draw_w > row->slow_draw_w ? RISES : FALLS) * (row->draw_w - row->slow_draw_w);
 	if (!(fabs(row->slow_draw_w - row->from_w) <= FROM_STEP * row->slow_draw_w))
 		row->from_w = (1 - FROM_STEP / 2) * row->slow_draw_w;
 	row->bound_us = at.mono_us;

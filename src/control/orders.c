@@ -221,8 +221,12 @@ static void add_step(const ww_control *c, const struct node *node, uint32_t k, s
 	const struct ww_step *before = &command->step[command->n_steps - 1];
 	struct ww_step *step = &command->step[command->n_steps];
 	bool idle_binds = binds_at(c, node, k), lowers = false;
+	int64_t in_us = c->ahead[k].at_us - c->now.wall_us;
+	/* A moment that has just come is ordered already, but of nodes that are only greeted. */
+	if (in_us <= 0 && is_greeted(c, node))
+		in_us = 1;
 	*step = *before;
-	step->in_us = c->ahead[k].at_us - c->now.wall_us;
+	step->in_us = in_us;
 	for (uint32_t i = 0; i < node->config.n_gpus; i++) {
 		const struct gpu *gpu = &c->gpus[node->first_gpu + i];
 		const struct job *job = gpu->job == NO_JOB ? NULL : c->jobs[gpu->job];

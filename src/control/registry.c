@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_W 1e5 /* of one board */
+#define CLOCK_AHEAD_US (24 * 3600 * WW_SECOND_US)
 #define WHOLE_SEQ (UINT64_MAX / 2) /* no node was sent so many commands */
 
 struct node *find_node(const ww_control *c, uint64_t id)
@@ -179,6 +181,9 @@ static void keep_known(ww_control *to, const ww_control *from)
 		for (uint32_t i = 0; i < node->config.n_gpus; i++) {
 			to->gpus[node->first_gpu + i] = from->gpus[old->first_gpu + i];
 			to->gpus[node->first_gpu + i].node = n;
+			if (isnan(to->gpus[node->first_gpu + i].enforced_w))
+				to->gpus[node->first_gpu + i].charge_w =
+					most_known(to->gpus[node->first_gpu + i].charge_w, node->config.max_w);
 		}
 	}
 }
@@ -454,6 +459,9 @@ ww_status take_job(ww_control *c, const struct ww_job *told, struct ww_error *er
 	ww_status status = ww_check_job(told, err);
 	if (status)
 		return status;
+	if (!status && told->has_curve && told->curve.p0_w > MOST_W)
+		return ww_fail(err, WW_ERR_RANGE, "job '%s': p0_w of its curve is %g W per GPU; must be at most %g",
+		               told->name, told->curve.p0_w, MOST_W);
 	if (told->n_places == 0) {
 		if (known)
 			end_job(c, at);
@@ -543,6 +551,23 @@ static ww_status disbelieve(ww_control *c, struct node *node)
 	return WW_OK;
 }
 
+static bool is_possible(float w)
+{
+	return isnan(w) || (w >= 0 && w <= MOST_W);
+}
+
+/* What no board can have would spoil every sum it gets into. */
+static ww_status check_states(const struct ww_gpu_state *states, uint32_t n, struct ww_error *err)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (!is_possible(states[i].enforced_w.value) || !is_possible(states[i].draw_w.value) ||
+		    !is_possible(states[i].target_w) || !is_possible(states[i].requested_w))
+			return ww_fail(err, WW_ERR_RANGE,
+			               "a node says of its GPU %u what no board can have: above %g W or below 0",
+			               (unsigned)i, MOST_W);
+	return WW_OK;
+}
+
 /* Whether the message is news of a node in the inventory, and if it can be believed, what it shows of commands. */
 static ww_status take_envelope(ww_control *c, const struct ww_envelope *from, uint32_t n_gpus, struct node **out,
                                struct ww_error *err)
@@ -556,6 +581,10 @@ static ww_status take_envelope(ww_control *c, const struct ww_envelope *from, ui
 		               (unsigned)n_gpus, (unsigned)node->config.n_gpus);
 	if (from->start_id < node->start_id || (from->start_id == node->start_id && from->seq <= node->seq))
 		return WW_OK;
+	if (from->start_id > INT64_MAX || (int64_t)from->start_id > c->now.wall_us + CLOCK_AHEAD_US)
+		return ww_fail(err, WW_ERR_RANGE,
+		               "node '%s': started more than a day from now; set its clock and start it again",
+		               node->config.name);
 	bool unknown = from->seen.epoch == c->leader.epoch && from->seen.seq >= node->next_seq;
 	if (unknown && from->seen.seq > WHOLE_SEQ)
 		return ww_fail(err, WW_ERR_INVALID, "node '%s' shows command %llu.%llu, which was never sent",
@@ -601,6 +630,8 @@ ww_status take_sample(ww_control *c, const struct ww_sample *sample, struct ww_e
 	struct node *node;
 	ww_status status = ww_check_sample(sample, err);
 	if (!status)
+		status = check_states(sample->gpus, sample->n_gpus, err);
+	if (!status)
 		status = take_envelope(c, &sample->from, sample->n_gpus, &node, err);
 	if (status || !node)
 		return status;
@@ -619,6 +650,8 @@ ww_status take_ack(ww_control *c, const struct ww_ack *ack, struct ww_error *err
 	struct node *node;
 	ww_status status = ww_check_ack(ack, err);
 	if (!status)
+		status = check_states(ack->gpus, ack->n_gpus, err);
+	if (!status)
 		status = take_envelope(c, &ack->from, ack->n_gpus, &node, err);
 	if (!status && node)
 		take_states(c, node, ack->gpus);
@@ -630,11 +663,15 @@ ww_status take_hello(ww_control *c, const struct ww_hello *hello, struct ww_erro
 	struct node *node;
 	ww_status status = ww_check_hello(hello, err);
 	if (!status)
+		status = check_states(hello->gpus, hello->n_gpus, err);
+	if (!status)
 		status = take_envelope(c, &hello->from, hello->n_gpus, &node, err);
 	if (status || !node)
 		return status;
 	for (uint32_t i = 0; i < hello->n_gpus; i++) {
 		struct gpu *gpu = &c->gpus[node->first_gpu + i];
+		if (!is_possible(hello->limits[i].recorded_w) || !is_possible(hello->limits[i].max_w))
+			continue;
 		gpu->recorded_w = hello->limits[i].recorded_w;
 		gpu->most_w = hello->limits[i].max_w;
 		gpu->boot_w =

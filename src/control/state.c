@@ -40,6 +40,7 @@ static void put_node(struct ww_buf *b, const struct node *n)
 	for (uint32_t i = 0; i < n->n_outstanding; i++) {
 		put_fence(b, n->outstanding[i].fence);
 		ww_buf_i64(b, n->outstanding[i].sent_us);
+		ww_buf_i64(b, n->outstanding[i].restores_us);
 		for (uint32_t g = 0; g < n->config.n_gpus; g++)
 			ww_buf_f32(b, n->outstanding[i].top_w[g]);
 	}
@@ -261,10 +262,11 @@ static void get_node(struct ww_read *r, struct node *n)
 	}
 	n->next_seq = ww_read_u64(r);
 	n->sent_us = get_time(r);
-	n->n_outstanding = ww_read_count(r, OUTSTANDING_MAX, 24);
+	n->n_outstanding = ww_read_count(r, OUTSTANDING_MAX, 32);
 	for (uint32_t i = 0; i < n->n_outstanding; i++) {
 		n->outstanding[i].fence = get_fence(r);
 		n->outstanding[i].sent_us = get_time(r);
+		n->outstanding[i].restores_us = ww_read_i64(r);
 		for (uint32_t g = 0; g < n->config.n_gpus; g++)
 			n->outstanding[i].top_w[g] = ww_read_f32(r);
 	}

@@ -154,10 +154,15 @@ ww_status take_event(ww_control *c, const struct ww_event *told, struct ww_now a
 	bool known = i < c->n_events && c->events[i].told.id == told->id;
 	if (known && told->version <= c->events[i].told.version)
 		return WW_OK;
-	if (told->cancelled) {
-		if (known)
-			cancel(c, &c->events[i], told->version, at.wall_us);
+	if (told->cancelled && known) {
+		cancel(c, &c->events[i], told->version, at.wall_us);
 		return WW_OK;
+	}
+	if (told->cancelled) { /* it overtook what it cancels */
+		status = add_event(c, i, err);
+		if (!status)
+			c->events[i].told = *told;
+		return status;
 	}
 	struct event resolved = known ? c->events[i] : (struct event){.baseline_w = (double)NAN};
 	sum_charges(c);
@@ -248,7 +253,7 @@ uint32_t steps_ahead(const ww_control *c, struct ahead *out)
 		int64_t ramp_us = ramp_down_us(e), steps = ramp_us > 0 ? RAMP_STEPS : 1;
 		for (int64_t k = 0; k < steps && !e->told.cancelled; k++) {
 			int64_t at_us = e->told.start_us + k * ramp_us / steps - lead_us(c);
-			if (at_us > wall_us && at_us < horizon_us)
+			if (at_us > wall_us - lead_us(c) && at_us < horizon_us)
 				n = add_moment(out, n, at_us);
 		}
 	}

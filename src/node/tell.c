@@ -86,12 +86,14 @@ static void describe(const ww_node *node, uint32_t i, struct ww_gpu_state *out)
 {
 	const struct gpu *gpu = &node->gpus[i];
 	bool managed = node_manages(node, gpu), above;
+	/* A write that has not come back may yet take effect. */
+	float target_w = gpu->writing ? fmaxf(gpu->target_w, gpu->asked_w) : gpu->target_w;
 	above = ww_reading_known(&gpu->enforced) && gpu->enforced.value > gpu->target_w + TOLERANCE_W;
 	*out = (struct ww_gpu_state){.enforced_w = aged(node, gpu->enforced, gpu->enforced_us),
 	                             .draw_w = aged(node, gpu->draw, gpu->draw_us),
 	                             .requested_w = gpu->requested_w,
-	                             .target_w = managed ? gpu->target_w : NAN,
-	                             .held = gpu->held && !above,
+	                             .target_w = managed ? target_w : NAN,
+	                             .held = gpu->held && !above && !gpu->writing,
 	                             .managed = managed,
 	                             .foreign = gpu->foreign};
 	/* Steps are of the schedule that `seen` names. */

@@ -80,17 +80,22 @@ static void cancelled_while_it_lasts_it_ends(void **state)
 	tear_down(&r);
 }
 
-static void a_cancellation_of_nothing_is_nothing(void **state)
+static void a_cancellation_may_overtake_its_event(void **state)
 {
 	struct rig r;
 	struct ww_event event;
 	(void)state;
 	set_up(&r);
 	event = event_of(&r, 1, SITE, 3000);
+	event.version = 2;
 	event.cancelled = true;
 	put(&r, WW_INPUT_EVENT, &event);
+	event.version = 1;
+	event.cancelled = false;
+	put(&r, WW_INPUT_EVENT, &event);
 	tick(&r);
-	assert_int_equal(r.d.n_events, 0);
+	assert_int_equal(r.event[0].state, WW_EVENT_OVER);
+	assert_true(isinf(r.row[0].budget_w));
 	tear_down(&r);
 }
 
@@ -640,7 +645,7 @@ int main(void)
 		cmocka_unit_test(only_a_higher_version_changes_an_event),
 		cmocka_unit_test(cancelled_before_it_starts_it_never_was),
 		cmocka_unit_test(cancelled_while_it_lasts_it_ends),
-		cmocka_unit_test(a_cancellation_of_nothing_is_nothing),
+		cmocka_unit_test(a_cancellation_may_overtake_its_event),
 		cmocka_unit_test(an_event_can_be_made_harder_and_shorter_while_it_lasts),
 		cmocka_unit_test(events_of_yesterday_are_forgotten),
 		cmocka_unit_test(a_budget_falls_and_rises_in_ramps),
