@@ -92,6 +92,18 @@ static ww_status take_limit(const struct ww_scenario_reader *r, const struct ww_
 	return WW_OK;
 }
 
+/* An event that begins after the scenario, or never reaches its limit, was not meant. */
+static ww_status check_times(const struct ww_scenario_reader *r, const struct ww_yaml_node *map, const char *label,
+                             const struct ww_scenario_event *event)
+{
+	if (event->end_us != WW_NEVER_US && event->ramp_down_us > event->end_us - event->start_us)
+		return ww_yaml_fail(
+			&r->yaml, WW_ERR_RANGE, ww_yaml_line(map, "ramp_down"),
+			"%sramp_down: %.10g s is longer than the event, %.10g s; shorten it, or lengthen the event",
+			label, (double)event->ramp_down_us / 1e6, (double)(event->end_us - event->start_us) / 1e6);
+	return ww_scenario_within(r, map, label, "start", event->start_us);
+}
+
 static ww_status take_times(const struct ww_scenario_reader *r, const struct ww_yaml_node *map, const char *label,
                             const struct raw_event *raw, struct ww_scenario_event *event)
 {
@@ -107,7 +119,7 @@ static ww_status take_times(const struct ww_scenario_reader *r, const struct ww_
 		event->ramp_down_us = raw->ramp_down_us;
 	if (raw->ramp_up_us >= 0)
 		event->ramp_up_us = raw->ramp_up_us;
-	return WW_OK;
+	return check_times(r, map, label, event);
 }
 
 static ww_status take_fields(const struct ww_scenario_reader *r, const struct ww_yaml_node *map, const char *label,

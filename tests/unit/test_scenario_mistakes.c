@@ -375,7 +375,24 @@ static void events(void **state)
 		{EVENT("start: 2 h, cut: 30%"), RANGE,
 	         "7: event 'e': start: 7200 s is not before the end of the scenario, 3600 s; correct it or the "
 	         "duration"},
-		{EVENT("start: 2 h, cut: 30%, announce: 1 h"), RANGE,
+		{EVENT("start: 2 h, cut: 30%, announce: 10 min"), RANGE,
+	         "7: event 'e': start: 7200 s is not before the end of the scenario, 3600 s; correct it or the "
+	         "duration"},
+		{LEAST "events:\n- name: e\n  announce: 1 min\n  start: 10 min\n  for: 10 min\n  cut: 20%\n  changes:\n"
+	               "  - {at: 5 min, start: 1 h, for: 1 min}\n",
+	         RANGE,
+	         "13: event 'e': change 1: start: 3600 s is not before the end of the scenario, 3600 s; correct it or "
+	         "the duration"},
+		{EVENT("start: 1 min, cut: 30%, for: 10 min, ramp_down: 11 min"), RANGE,
+	         "7: event 'e': ramp_down: 660 s is longer than the event, 600 s; shorten it, or lengthen the event"},
+		{LEAST
+	         "events:\n- name: e\n  start: 10 min\n  for: 20 min\n  cut: 20%\n  ramp_down: 15 min\n  changes:\n"
+	         "  - {at: 12 min, end: 20 min}\n",
+	         RANGE,
+	         "13: event 'e': change 1: ramp_down: 900 s is longer than the event, 600 s; shorten it, or lengthen "
+	         "the "
+	         "event"},
+		{EVENT("start: 59 min, cut: 30%, announce: 1 h"), RANGE,
 	         "7: event 'e': announce: 3600 s is not before the end of the scenario, 3600 s; correct it or the "
 	         "duration"},
 		{EVENT("start: 1 min, cut: 30%, row: rack"), INVALID,
