@@ -99,8 +99,8 @@ uint64_t ww_rng_u64(struct ww_rng *rng);
 double ww_rng_uniform(struct ww_rng *rng);                 /* [0, 1) */
 uint32_t ww_rng_below(struct ww_rng *rng, uint32_t bound); /* 0 .. bound-1, bound > 0, unbiased */
 double ww_rng_normal(struct ww_rng *rng);                  /* mean 0, sd 1 */
-uint64_t ww_hash_bytes(const void *bytes, size_t n);       /* stable hash, tells torn from whole; not against malice */
-uint64_t ww_hash_text(const char *text);                   /* stable hash of a name, for seeds and identities */
+uint64_t ww_sum_bytes(const void *bytes, size_t n); /* tells torn from whole on this machine; not against malice */
+uint64_t ww_hash_text(const char *text);            /* stable hash of a name, for seeds and identities */
 
 /* ---- buf.c: bytes that are written and read back, the same on every machine ---------------------------------------- */
 

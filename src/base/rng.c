@@ -90,16 +90,23 @@ double ww_rng_normal(struct ww_rng *rng)
 	return x * scale;
 }
 
-uint64_t ww_hash_bytes(const void *bytes, size_t n)
+uint64_t ww_hash_text(const char *text)
 {
 	uint64_t hash = 0xCBF29CE484222325u; /* FNV-1a */
-	const unsigned char *at = bytes;
-	for (size_t i = 0; i < n; i++)
-		hash = (hash ^ at[i]) * 0x100000001B3u;
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 0x100000001B3u;
 	return hash;
 }
 
-uint64_t ww_hash_text(const char *text)
+uint64_t ww_sum_bytes(const void *bytes, size_t n)
 {
-	return ww_hash_bytes(text, strlen(text));
+	uint64_t sum = n * 0x9E3779B97F4A7C15u, word;
+	const unsigned char *at = bytes;
+	for (; n > 0; at += n < 8 ? n : 8, n -= n < 8 ? n : 8) {
+		word = 0;
+		memcpy(&word, at, n < 8 ? n : 8);
+		sum = (sum ^ word) * 0xD6E8FEB86659FD93u; /* each step can be undone: no single change is lost */
+		sum ^= sum >> 32;
+	}
+	return sum;
 }

@@ -224,7 +224,7 @@ ww_status ww_control_save(const ww_control *c, struct ww_buf *b)
 	if (c->configured)
 		put_all(b, c);
 	if (!b->failed)
-		ww_buf_u64(b, ww_hash_bytes(b->bytes + from, b->n - from));
+		ww_buf_u64(b, ww_sum_bytes(b->bytes + from, b->n - from));
 	return b->failed ? WW_ERR_NOMEM : WW_OK;
 }
 
@@ -549,7 +549,7 @@ ww_status ww_control_load(ww_control *c, const struct ww_buf *b, struct ww_error
 	ww_status status = ww_control_create(&fresh, err);
 	if (status)
 		return status;
-	bool ours = n > 0 && ww_read_u64(&sum) == ww_hash_bytes(b->bytes, n) && ww_read_u64(&r) == STATE_MAGIC;
+	bool ours = n > 0 && ww_read_u64(&sum) == ww_sum_bytes(b->bytes, n) && ww_read_u64(&r) == STATE_MAGIC;
 	bool configured = ww_read_u8(&r);
 	if (ours && configured)
 		status = get_all(&r, fresh, NULL);

@@ -53,7 +53,7 @@ void node_encode(const ww_node *node, struct ww_buf *buf)
 	ww_buf_u32(buf, node->options.n_gpus);
 	for (uint32_t i = 0; i < node->options.n_gpus; i++)
 		encode_gpu(node, i, buf);
-	ww_buf_u64(buf, ww_hash_bytes(buf->bytes, buf->n));
+	ww_buf_u64(buf, ww_sum_bytes(buf->bytes, buf->n));
 }
 
 static bool decode_flag(struct ww_read *read)
@@ -177,7 +177,7 @@ ww_status node_decode(ww_node *node, const void *bytes, size_t n, struct ww_erro
 	if (n < sizeof(uint64_t) + read.at)
 		return ww_fail(err, WW_ERR_INVALID, "node journal: cut short; remove it while no cap is in force");
 	sum.at = read.n = n - sizeof(uint64_t);
-	if (ww_read_u64(&sum) != ww_hash_bytes(bytes, read.n))
+	if (ww_read_u64(&sum) != ww_sum_bytes(bytes, read.n))
 		return ww_fail(err, WW_ERR_INVALID, "node journal: damaged; remove it while no cap is in force");
 	return decode_whole(node, &read, err);
 }

@@ -205,9 +205,7 @@ struct wrong {
 
 static void put_right(uint8_t *bytes, size_t n)
 {
-	uint64_t sum = 0xCBF29CE484222325u;
-	for (size_t i = 0; i + 8 < n; i++)
-		sum = (sum ^ bytes[i]) * 0x100000001B3u;
+	uint64_t sum = ww_sum_bytes(bytes, n < 8 ? 0 : n - 8);
 	for (size_t i = 0; i < 8; i++)
 		bytes[n - 8 + i] = (uint8_t)(sum >> 8 * i);
 }
