@@ -43,7 +43,7 @@ static void merge_oldest(struct node *node)
 	memmove(b, b + 1, (node->n_outstanding - 1) * sizeof *b);
 }
 
-static float recorded_limit_w(const struct gpu *gpu)
+float recorded_limit_w(const struct gpu *gpu)
 {
 	return isnan(gpu->recorded_w) ? gpu->ceiling_w : gpu->recorded_w;
 }

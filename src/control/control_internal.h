@@ -230,6 +230,8 @@ void sum_charges(ww_control *c);
 void supersede(struct node *node, struct ww_fence accepted);
 /* A command goes out: it counts until superseded. */
 void add_outstanding(ww_control *c, struct node *node, const struct ww_command *command);
+/* The limit that a node gives a GPU back when it is released; where it has not told of one, the highest that may be. */
+float recorded_limit_w(const struct gpu *gpu);
 /* The largest limit that the command may bring about on the node's GPU `i`, from step `first` on. A node that it allows to
  * release may restore. */
 float top_of(const struct ww_command *command, const struct gpu *gpu, uint32_t i, uint32_t first);

@@ -280,6 +280,10 @@ static void write_command(const ww_control *c, const struct node *node, struct w
 	for (uint32_t l = 0; l < node->config.n_loads; l++)
 		if (c->rows[node->config.loads[l].row].binds || c->rows[node->config.loads[l].row].binds_ahead)
 			command->release_ok = 0;
+	/* A release is a raise like any other: it takes watts that are charged already. */
+	for (uint32_t i = 0; i < node->config.n_gpus; i++)
+		if (recorded_limit_w(&c->gpus[node->first_gpu + i]) > c->gpus[node->first_gpu + i].charge_w)
+			command->release_ok = 0;
 }
 
 static bool is_near(float a, float b, float by)
