@@ -143,14 +143,12 @@ struct room {
 };
 
 struct ww_control {
-	bool configured;
 	struct ww_config config; /* rows and nodes are NULL: they live below */
 	enum ww_division division;
 	struct ww_leader leader;
 	int64_t leads_since_us, adopt_until_us;
 	int64_t stored_us; /* when a state was stored last */
-	bool must_store;
-	int64_t draws_us; /* when draws were summed up last; WW_NEVER_US: something is newer */
+	int64_t draws_us;  /* when draws were summed up last; WW_NEVER_US: something is newer */
 	struct ww_now now;
 	uint64_t steps;
 	int64_t offset_us; /* mono - wall of the last step or input: moves times on a take-over */
@@ -167,10 +165,12 @@ struct ww_control {
 	ww_alloc *alloc, *alloc_ahead;
 	struct problem problem, ahead_problem;
 	struct ww_alloc_row *wanted_rows;
+	double usual_cut; /* mean of the equal cuts, for jobs whose nodes are silent */
+	uint32_t n_ahead;
+	bool configured;
+	bool must_store;    /* something was accepted that a successor must know */
 	bool news;          /* jobs, events or inventory changed: divide afresh, equal cut first */
 	bool ready_changed; /* which GPUs can be steered changed */
-	double usual_cut;   /* mean of the equal cuts, for jobs whose nodes are silent */
-	uint32_t n_ahead;
 	struct ahead ahead[STEPS_AHEAD];
 	int64_t ahead_us;                /* mono when it was made; WW_NEVER_US: to be made */
 	double *row_free_w, *row_need_w; /* scratch per row */
@@ -203,7 +203,7 @@ static inline float most_known(float a, float b)
 /* ---- registry.c ------------------------------------------------------------------------------------------------------ */
 
 ww_status take_config(ww_control *c, const struct ww_config *config, struct ww_error *err);
-ww_status take_job(ww_control *c, const struct ww_job *job, struct ww_error *err);
+ww_status take_job(ww_control *c, const struct ww_job *told, struct ww_error *err);
 ww_status take_sample(ww_control *c, const struct ww_sample *sample, struct ww_error *err);
 ww_status take_ack(ww_control *c, const struct ww_ack *ack, struct ww_error *err);
 ww_status take_hello(ww_control *c, const struct ww_hello *hello, struct ww_error *err);
@@ -215,7 +215,7 @@ uint32_t job_place(const ww_control *c, uint64_t id);
 /* Row shares that all jobs together can have. */
 size_t most_shares(const ww_control *c);
 /* The last of the jobs, from a saved state; settle_jobs after the last one. */
-ww_status add_told_job(ww_control *c, const struct job *job, struct ww_error *err);
+ww_status add_told_job(ww_control *c, const struct job *saved, struct ww_error *err);
 ww_status settle_jobs(ww_control *c, struct ww_error *err);
 /* Frees everything a configuration brought. */
 void forget_all(ww_control *c);
@@ -251,7 +251,7 @@ double baseline_of(const struct row *row, int boundary, int64_t wall_us);
 
 /* ---- timeline.c ------------------------------------------------------------------------------------------------------ */
 
-ww_status take_event(ww_control *c, const struct ww_event *event, struct ww_now at, struct ww_error *err);
+ww_status take_event(ww_control *c, const struct ww_event *told, struct ww_now at, struct ww_error *err);
 /* Fills budget, boundary, guard and offer of all rows. */
 void update_budgets(ww_control *c);
 /* The offers of all rows for the least budget in [from, to], wall time. */

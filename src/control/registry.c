@@ -395,7 +395,7 @@ static ww_status add_job(ww_control *c, uint32_t at, struct job *job, struct ww_
 {
 	if (c->n_jobs == c->room_jobs) {
 		uint32_t room = c->room_jobs ? 2 * c->room_jobs : 16;
-		struct job **jobs = realloc(c->jobs, room * sizeof *jobs);
+		struct job **jobs = realloc(c->jobs, room * sizeof(void *));
 		if (!jobs)
 			return ww_fail(err, WW_ERR_NOMEM, "out of memory for a job");
 		c->jobs = jobs;

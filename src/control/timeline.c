@@ -52,7 +52,8 @@ static double budget_at(const struct event *e, int64_t wall_us)
 	if (wall_us < end)
 		return falling(e, wall_us);
 	double low_w = falling(e, end - 1), rise = most(0, e->base_w - low_w);
-	return low_w + rise * ((double)((wall_us - end) / STAIR_US * STAIR_US) / (double)up);
+	int64_t risen_us = (wall_us - end) / STAIR_US * STAIR_US;
+	return low_w + rise * ((double)risen_us / (double)up);
 }
 
 /* The least in [from, to]: the budget falls, stays and rises. */
