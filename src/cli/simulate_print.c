@@ -54,7 +54,10 @@ static void print_cut(const struct ww_simulated *s, const struct ww_event_run *e
 {
 	char baseline[WW_TEXT_NUMBER], budget[WW_TEXT_NUMBER], over[WW_TEXT_NUMBER], asked[WW_TEXT_NUMBER],
 		given[WW_TEXT_NUMBER];
-	if (f->budget_w >= f->baseline_w)
+	if (isnan(f->baseline_w))
+		fprintf(out, "  cut             a budget of %s W; nothing is known of the time before\n",
+		        watts(f->budget_w, budget));
+	else if (f->budget_w >= f->baseline_w)
 		fprintf(out, "  cut             none asked: a budget of %s W is not below the %s W before it\n",
 		        watts(f->budget_w, budget), watts(f->baseline_w, baseline));
 	else
@@ -84,7 +87,7 @@ static const char *when(double from_start_s, char out[WW_TEXT_TIME])
 static void print_time(const struct ww_event_figures *f, FILE *out)
 {
 	char begins[WW_TEXT_TIME], below[WW_TEXT_TIME];
-	fprintf(out, "  cut begins      %s; first second below its limit: %s\n", when(f->begins_s, begins),
+	fprintf(out, "  cut begins      due %s; first second below its limit: %s\n", when(f->begins_s, begins),
 	        when(f->first_below_s, below));
 	if (isnan(f->to_target_s))
 		fputs("  at the target   NEVER for good\n", out);
@@ -213,7 +216,7 @@ static void print_tokens(const struct ww_simulated *s, FILE *out)
 	                                    {"kept", "%", WW_RIGHT},
 	                                    {"objective", objective_words(s), WW_RIGHT}};
 	ww_table *table = ww_table_create(columns, s->scene->scenario->objective == WW_OBJECTIVE_TOKENS ? 3 : 4);
-	ww_table_text(table, "before");
+	ww_table_text(table, s->runs[WW_DIVISION_AUTO]->events[s->main_event].first > 0 ? "before" : "uncapped");
 	add_tokens(table, s, WW_DIVISION_AUTO, true);
 	for (size_t i = 0; i < N_ROWS; i++) {
 		ww_table_text(table, "%s", rows[i].name);

@@ -68,7 +68,7 @@ static ww_status take_row(const struct ww_scenario_reader *r, const struct ww_ya
 	return ww_book_find(r, &r->rows, ww_scenario_value(map, "row"), label, &event->row);
 }
 
-/* The limit: one of watts and cut, and a cut at the meter needs a meter to cut from. */
+/* The limit: one of watts and cut, and a cut needs a meter to cut from, at every boundary. */
 static ww_status take_limit(const struct ww_scenario_reader *r, const struct ww_yaml_node *map, const char *label,
                             const struct raw_event *raw, struct ww_scenario_event *event)
 {
@@ -83,12 +83,11 @@ static ww_status take_limit(const struct ww_scenario_reader *r, const struct ww_
 		return ww_yaml_fail(&r->yaml, WW_ERR_INVALID, map->line,
 		                    "%scut: is missing; write cut, like 30%%, or limit, like 50 kW", label);
 	const struct ww_scenario_row *row = &r->s.rows[event->row];
-	if (!isnan(event->cut_frac) && event->boundary == WW_BOUNDARY_METER && !row->has_meter)
-		return ww_yaml_fail(
-			&r->yaml, WW_ERR_INVALID, ww_yaml_line(map, "cut"),
-			"%scut: is one at the meter, but row '%s' has none; write meter: yes there, or another "
-			"boundary here",
-			label, row->name);
+	if (!isnan(event->cut_frac) && !row->has_meter)
+		return ww_yaml_fail(&r->yaml, WW_ERR_INVALID, ww_yaml_line(map, "cut"),
+		                    "%scut: is one of what was measured, but row '%s' has no meter; write meter: yes "
+		                    "there, or limit here",
+		                    label, row->name);
 	return WW_OK;
 }
 
@@ -225,6 +224,11 @@ static ww_status read_event(struct ww_scenario_reader *r, const struct ww_yaml_n
 	if (status || (status = take_fields(r, map, label, &raw, &event)))
 		return status;
 	event.at_us = raw.at_us >= 0 ? raw.at_us : event.start_us;
+	if (event.at_us == 0 && !isnan(event.cut_frac))
+		return ww_yaml_fail(
+			&r->yaml, WW_ERR_RANGE, ww_yaml_line(map, "cut"),
+			"%scut: is told at 0 s, when nothing is measured yet; announce it later, or write limit",
+			label);
 	if ((status = check_told(r, map, label, raw.at_us >= 0 ? "announce" : "start", &event)))
 		return status;
 	char *name = NULL;

@@ -407,8 +407,17 @@ static void events(void **state)
 		{EVENT("start: 1 min, cut: 30%, class: soft"), INVALID,
 	         "7: event 'e': class: 'soft' is not one of its words; write contract or protection"},
 		{HEAD "rows: [{name: site}]\n" NODES JOBS "events: [{name: e, start: 1 min, cut: 30%}]\n", INVALID,
-	         "6: event 'e': cut: is one at the meter, but row 'site' has none; write meter: yes there, or another "
-	         "boundary here"},
+	         "6: event 'e': cut: is one of what was measured, but row 'site' has no meter; write meter: yes there, "
+	         "or "
+	         "limit here"},
+		{HEAD "rows: [{name: site}]\n" NODES JOBS
+	              "events: [{name: e, start: 1 min, cut: 30%, boundary: gpu}]\n",
+	         INVALID,
+	         "6: event 'e': cut: is one of what was measured, but row 'site' has no meter; write meter: yes there, "
+	         "or "
+	         "limit here"},
+		{EVENT("start: 0 s, cut: 30%"), RANGE,
+	         "7: event 'e': cut: is told at 0 s, when nothing is measured yet; announce it later, or write limit"},
 		{EVENT("start: 1 min, cut: 30%") "- {name: e, start: 5 min, cut: 10%}\n", INVALID,
 	         "8: event 'e': name: 'e' is also the name of the event on line 7; rename one of them"},
 		{CHANGE("cut: 10%"), INVALID,
