@@ -151,7 +151,7 @@ struct ww_decision {
 	const struct ww_event_decision *events; /* in ascending id */
 };
 
-/* Bounded time, no allocation; borrowed until the next call on `control`. */
+/* Bounded time, no allocation; borrowed until the next step, load or input of another kind than messages, meters and SAVED. */
 const struct ww_decision *ww_control_step(ww_control *control, struct ww_now now);
 
 /* mono_us at which the next step is due without an input. */

@@ -457,7 +457,9 @@ static ww_status get_jobs(struct ww_read *r, ww_control *c, struct ww_error *err
 {
 	uint32_t n = ww_read_count(r, JOBS_MAX, 64);
 	struct job *job = malloc(sizeof *job);
-	ww_status status = job ? WW_OK : ww_fail(err, WW_ERR_NOMEM, "out of memory for a job");
+	ww_status status = WW_OK;
+	if (!job)
+		return ww_fail(err, WW_ERR_NOMEM, "out of memory for a job");
 	for (uint32_t j = 0; j < n && !status && !r->bad; j++) {
 		*job = (struct job){0};
 		get_job(r, job);

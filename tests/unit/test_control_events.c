@@ -158,7 +158,7 @@ static void a_budget_falls_and_rises_in_ramps(void **state)
 		else if (i < 160)
 			assert_near(r.row[0].budget_w, 6000 - 30 * in, 1e-3);
 		else
-			assert_near(r.row[0].budget_w, 3000 + 500.0 * ((i - 160) / 10), 1e-3);
+			assert_near(r.row[0].budget_w, 3000 + 500 * floor((i - 160) / 10.0), 1e-3);
 		/* Until a stair was read back, LEAD ahead of it. */
 		assert_near(r.row[0].missing_w, 0, ahead < 112 && fmod(ahead, 10) < 3 ? 300 : 0);
 		if (isfinite(r.row[0].budget_w) && i > 10)
