@@ -19,6 +19,7 @@
 #define LET_GO 0.99    /* of its offer: a row that binds stops binding when its GPUs need less than that */
 #define AHEAD_AGE_US (30 * WW_SECOND_US)
 #define UNKNOWN_LOSS 0.10  /* at a cut of 0.3, of a job without a curve; */
+#define FLOOR_SD 1.64      /* standard errors by which a floor is kept: 19 of 20 times */
 #define UNKNOWN_NOISE 0.05 /* hardly trusted */
 #define USUAL_W 700.0      /* before anything is known */
 #define SMOOTH 0.05
@@ -185,6 +186,16 @@ static uint32_t count_place(const ww_control *c, const struct node *node, uint32
 	return n;
 }
 
+/* What must be asked for so that the promise is kept although the curve is not known exactly: the loss at the floor may be
+ * larger by its uncertainty, var(a d + b d^2). */
+static double floor_of(const struct job *job)
+{
+	const struct ww_curve *k = &job->curve;
+	double promise = job->told.floor_frac, d = ww_curve_cut_at_loss(k, 1 - promise);
+	double var = d * d * (k->var_a + 2 * d * k->cov_ab + d * d * k->var_b);
+	return promise > 0 ? least(1, promise + FLOOR_SD * sqrt(most(0, var))) : 0;
+}
+
 static void pose_job(const ww_control *c, struct problem *p, uint32_t j, bool whole)
 {
 	const struct job *job = c->jobs[j];
@@ -196,7 +207,7 @@ static void pose_job(const ww_control *c, struct problem *p, uint32_t j, bool wh
 	*to = (struct ww_alloc_job){.id = job->told.id,
 	                            .tier = job->told.tier,
 	                            .weight = job->told.weight,
-	                            .floor_frac = job->told.floor_frac,
+	                            .floor_frac = floor_of(job),
 	                            .curve = &p->curves[p->n_jobs],
 	                            .rows = shares};
 	for (uint32_t k = 0; k < job->told.n_places; k++) {
@@ -275,12 +286,13 @@ static bool still_serves(const ww_control *c, bool *little)
 	return serves;
 }
 
-static enum ww_why why_of(const ww_control *c, const struct ww_alloc_job *asked, const struct ww_alloc_share *share)
+static enum ww_why why_of(const ww_control *c, const struct ww_alloc_job *asked, const struct ww_alloc_share *share,
+                          double promise)
 {
 	double cap_w = asked->curve->p0_w * (1 - share->cut_frac);
 	if (cap_w <= asked->min_w + 0.5)
 		return WW_WHY_LOWEST;
-	if (share->floor_frac < asked->floor_frac - 1e-9)
+	if (share->floor_frac < promise - 1e-9)
 		return WW_WHY_RELAXED;
 	if (asked->floor_frac > 0 && share->throughput_frac <= share->floor_frac + 1e-6)
 		return WW_WHY_FLOOR;
@@ -299,9 +311,9 @@ static void publish(ww_control *c)
 		job->cut_frac = shares[i].cut_frac;
 		job->equal_cut_frac = shares[i].equal_cut_frac;
 		job->throughput_frac = shares[i].throughput_frac;
-		job->kept_floor_frac = shares[i].floor_frac;
+		job->kept_floor_frac = least(shares[i].floor_frac, job->told.floor_frac);
 		job->trust = shares[i].trust;
-		job->why = (uint8_t)why_of(c, asked, &shares[i]);
+		job->why = (uint8_t)why_of(c, asked, &shares[i], job->told.floor_frac);
 		cut += asked->gpus * asked->curve->p0_w * shares[i].equal_cut_frac;
 		baseline_w += asked->gpus * asked->curve->p0_w;
 	}
