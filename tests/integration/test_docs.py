@@ -19,7 +19,7 @@ OPERATING = [SOURCE / "docs" / name for name in ("life-of-a-watt.md", "safety.md
 FILE = re.compile(r"[\w-][\w./-]*/|[\w-][\w./-]*\.(?:c|h|md|yaml|py|csv|svg)")
 NOT_HERE = {"build/", "assert_near.h"}  # made by a build; found by an include path
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-UNITS = {"": 1, "s": 1e6, "min": 60e6, "h": 3600e6, "W": 1, "%": 0.01}
+UNITS = {"": 1, "s": 1e6, "min": 60e6, "h": 3600e6, "ms": 1, "W": 1, "%": 0.01}
 
 
 def read(path):
@@ -202,7 +202,8 @@ def test_the_hour_is_as_told():
     assert at[3596]["large"] < at[3594]["large"] and at[3596]["lora-1"] == at[3594]["lora-1"] and at[3596]["free"] < 0, at
     assert at[3597]["free"] >= 0 and abs(at[3597]["free"]) < 100, at
     assert at[3600]["power"] < at[3600]["budget"] and at[3599]["power"] < at[3600]["budget"], at
-    assert at[3615]["lora-1"] > at[3599]["lora-1"], at
+    assert at[3597]["lora-1"] > at[3596]["lora-1"], at
+    assert at[3615]["gpus"] > at[3600]["gpus"] and abs(at[3615]["charge"] - at[3600]["charge"]) < 100, at
     assert at[7199]["free"] > 10000 and at[7209]["large"] < at[7299]["large"] < at[7399]["large"] == 700, at
 
 
