@@ -171,6 +171,30 @@ void ww_json_count(ww_json *json, const char *key, size_t value);
 /* Prints the whole. Write errors stay on the stream; memory is never short here (see ww_cli_alloc). */
 void ww_json_print(const ww_json *json, FILE *out);
 
+/* ---- output.c: files that commands write ------------------------------------------------------------------------- */
+
+/*
+ * A file appears under its name only when it is whole: until then it is NAME.part beside it. Written directly are standard
+ * output, which is "-", what is there and no regular file, and names of open descriptors as /dev/stdout.
+ */
+struct ww_output {
+	const char *who, *path;
+	FILE *out;          /* NULL = not open */
+	char *place, *part; /* place: where it is to be, all links followed; NULL where it is written directly */
+};
+
+/* False after one error line. `path` is borrowed until the end. */
+bool ww_output_open(struct ww_output *output, const char *who, const char *path);
+
+/* The file is whole. False after one error line; what was there before is then untouched. Fine if it is not open. */
+bool ww_output_finish(struct ww_output *output);
+
+/* It is not going to be whole: nothing is left of it. Fine if it is not open. */
+void ww_output_drop(struct ww_output *output);
+
+/* Whether writing one of them would change the other: the same file by any spelling or link, or the other's NAME.part. */
+bool ww_output_same(const char *a, const char *b);
+
 /* ---- plot.c: SVG by gnuplot ---------------------------------------------------------------------------------------- */
 
 typedef struct ww_plot ww_plot;

@@ -140,6 +140,7 @@ int main(int argc, char **argv)
 {
 	struct chosen chosen = {0};
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	argp_err_exit_status = WW_EXIT_USAGE;
 	atexit(close_stdout);
 	if (argc > 0)

@@ -14,7 +14,6 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -251,6 +250,7 @@ static int spawn_gnuplot(const struct exchange *files, pid_t *child)
 	sigset_t defaults;
 	sigemptyset(&defaults);
 	sigaddset(&defaults, SIGPIPE);
+	sigaddset(&defaults, SIGXFSZ);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, fileno(files->script), STDIN_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, fileno(files->picture), STDOUT_FILENO);
@@ -297,37 +297,16 @@ static bool copy_stream(FILE *in, FILE *out)
 	return fine && !ferror(in);
 }
 
-/* A new file beside `path`, with the rights that any new file would have. NULL on failure. */
-static FILE *open_beside(char *name)
-{
-	int fd = mkstemp(name);
-	mode_t mask = umask(0);
-	umask(mask);
-	FILE *out = fd < 0 || fchmod(fd, 0666 & ~mask) != 0 ? NULL : fdopen(fd, "w");
-	if (fd >= 0 && !out)
-		(void)close(fd);
-	return out;
-}
-
-/* Writes beside the wanted file and renames, so that a full disk costs no older picture. */
 static bool copy_picture(FILE *picture, const char *who, const char *path)
 {
-	char *real = realpath(path, NULL), *name = NULL;
-	const char *target = real ? real : path;
-	bool fine = asprintf(&name, "%s.XXXXXX", target) >= 0;
-	FILE *out = fine ? open_beside(name) : NULL;
-	fine = out && copy_stream(picture, out);
-	if (out)
-		fine = fclose(out) == 0 && fine;
-	fine = fine && rename(name, target) == 0;
-	if (!fine) {
-		ww_complain(who, "cannot write '%s': %s", path, strerror(errno));
-		if (out)
-			(void)unlink(name);
-	}
-	free(name);
-	free(real);
-	return fine;
+	struct ww_output output;
+	if (!ww_output_open(&output, who, path))
+		return false;
+	if (copy_stream(picture, output.out))
+		return ww_output_finish(&output);
+	ww_complain(who, "cannot write '%s': %s", path, strerror(errno));
+	ww_output_drop(&output);
+	return false;
 }
 
 /* Ends the script; nothing may be added afterwards. */

@@ -13,7 +13,7 @@ struct replay {
 	struct ww_journal journal;
 	ww_control *brain;
 	struct ww_input_room *room;
-	const struct ww_decision *decision; /* of the last step, not compared yet */
+	const struct ww_decision *decision; /* of a step that is to be compared by the next frame */
 	struct ww_buf bytes;
 	size_t n_inputs, n_decisions;
 	bool differs;
@@ -64,11 +64,9 @@ static void tell_difference(struct replay *r, const struct ww_frame *frame)
 
 /* ---- Frames ---------------------------------------------------------------------------------------------------------------- */
 
-static ww_status out_of_order(const struct replay *r, const struct ww_frame *frame, const char *what,
-                              struct ww_error *err)
+static ww_status out_of_order(const char *what, struct ww_error *err)
 {
-	return ww_fail(err, WW_ERR_INVALID, "%s: frame %llu: %s; use another copy", r->journal.name,
-	               (unsigned long long)frame->number, what);
+	return ww_fail(err, WW_ERR_INVALID, "%s; use another copy", what);
 }
 
 static ww_status take_state(struct replay *r, const struct ww_frame *frame, struct ww_error *err)
@@ -95,7 +93,7 @@ static ww_status take_input(struct replay *r, const struct ww_frame *frame, stru
 static ww_status compare(struct replay *r, const struct ww_frame *frame, struct ww_error *err)
 {
 	if (!r->decision)
-		return out_of_order(r, frame, "is a decision without its step", err);
+		return out_of_order("is a decision without its step", err);
 	ww_buf_clear(&r->bytes);
 	ww_decision_encode(r->decision, &r->bytes);
 	if (r->bytes.failed)
@@ -110,10 +108,14 @@ static ww_status compare(struct replay *r, const struct ww_frame *frame, struct 
 
 static ww_status take(struct replay *r, const struct ww_frame *frame, struct ww_error *err)
 {
+	if (r->decision && frame->kind != WW_FRAME_DECISION)
+		return out_of_order("comes in place of the decision of the step before it", err);
+	if (frame->kind == WW_FRAME_END)
+		return WW_OK;
 	if (frame->kind == WW_FRAME_STATE)
 		return take_state(r, frame, err);
 	if (!r->brain)
-		return out_of_order(r, frame, "comes before any state", err);
+		return out_of_order("comes before any state", err);
 	switch (frame->kind) {
 	case WW_FRAME_INPUT:
 		return take_input(r, frame, err);
@@ -123,6 +125,17 @@ static ww_status take(struct replay *r, const struct ww_frame *frame, struct ww_
 	default:
 		return compare(r, frame, err);
 	}
+}
+
+static ww_status without_end(const struct replay *r, const char *name, struct ww_error *err)
+{
+	char same[WW_TEXT_NUMBER], frames[WW_TEXT_NUMBER];
+	return ww_fail(err, WW_ERR_NO_DATA,
+	               "%s: ends after %s frame%s without an end: it was cut short or its writer was stopped; %s%s",
+	               name, ww_text_thousands((double)r->journal.n_frames, frames),
+	               r->journal.n_frames == 1 ? "" : "s",
+	               r->n_decisions ? "decisions compared until there, all the same: " : "it holds no decision",
+	               r->n_decisions ? ww_text_thousands((double)r->n_decisions, same) : "");
 }
 
 static ww_status replay_all(struct replay *r, FILE *in, const char *name, struct ww_error *err)
@@ -138,9 +151,13 @@ static ww_status replay_all(struct replay *r, FILE *in, const char *name, struct
 		if (status)
 			ww_fail(err, status, "%s: frame %llu: %s", name, (unsigned long long)frame.number, cause.text);
 	}
-	if (!status && !r->differs && r->n_decisions == 0)
-		status = ww_fail(err, WW_ERR_NO_DATA, "%s: holds no decision to compare; give a longer journal", name);
-	return status;
+	if (status || r->differs)
+		return status;
+	if (!r->journal.ended)
+		return without_end(r, name, err);
+	if (r->n_decisions == 0)
+		return ww_fail(err, WW_ERR_NO_DATA, "%s: holds no decision to compare; give a longer journal", name);
+	return WW_OK;
 }
 
 /* ---- The command ----------------------------------------------------------------------------------------------------------- */
@@ -188,7 +205,8 @@ static const struct argp command = {
 	.doc = "Goes through a journal again: the saved state in it is loaded, the inputs are put and the steps made, "
 	       "and "
 	       "every decision is compared with the recorded one, byte for byte. FILE may be '-' for standard input.\v"
-	       "Exit status: 0 all the same, 1 failed, 2 wrong usage, 3 a decision is another one.\n\n"
+	       "Exit status: 0 all the same, 1 failed, also where the journal has no end, 2 wrong usage, "
+	       "3 a decision is another one.\n\n"
 	       "Example:\n"
 	       "  wattweir simulate scenarios/demo.yaml --journal - | wattweir replay -\n",
 };

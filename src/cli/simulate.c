@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define MAX_SEEDS 100000
 
@@ -64,14 +63,31 @@ static bool read_path(struct simulate_args *args, const char *arg)
 /* A file to write may be anything but the scenario that is read. */
 static bool check_output(const struct simulate_args *args, const char *option, const char *path)
 {
-	struct stat in, out;
-	if (!path || stat(path, &out) != 0 || stat(args->path, &in) != 0)
-		return true;
-	bool same = in.st_dev == out.st_dev && in.st_ino == out.st_ino;
+	bool same = path && strcmp(args->path, "-") != 0 && ww_output_same(path, args->path);
 	if (same)
 		ww_complain(args->watch.who, "%s: '%s' is the scenario and would be overwritten; name another file",
 		            option, path);
 	return !same;
+}
+
+/* Files to write are different ones. */
+static bool check_outputs(const struct simulate_args *args)
+{
+	static const char *const options[] = {"--trace", "--journal", "--plot"};
+	const char *paths[] = {args->watch.trace, args->watch.journal, args->plot};
+	for (size_t i = 0; i < 3; i++) {
+		if (!check_output(args, options[i], paths[i]))
+			return false;
+		for (size_t k = 0; k < i; k++) {
+			if (!paths[i] || !paths[k] || !ww_output_same(paths[i], paths[k]))
+				continue;
+			ww_complain(args->watch.who,
+			            "%s and %s: '%s' and '%s' are one file or its '.part'; name another one",
+			            options[k], options[i], paths[k], paths[i]);
+			return false;
+		}
+	}
+	return true;
 }
 
 static bool is_stdout(const char *path)
@@ -107,8 +123,7 @@ static bool check(const struct simulate_args *args)
 	else if (is_stdout(watch->trace) && is_stdout(watch->journal))
 		ww_complain(watch->who, "--trace and --journal: both are '-', standard output; name a file for one");
 	else
-		return check_output(args, "--trace", watch->trace) && check_output(args, "--plot", args->plot) &&
-		       check_output(args, "--journal", watch->journal);
+		return check_outputs(args);
 	return false;
 }
 

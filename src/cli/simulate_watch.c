@@ -15,7 +15,8 @@
 
 struct ww_watch {
 	struct ww_watch_args args;
-	FILE *trace, *journal;
+	struct ww_output trace, journal;
+	struct ww_journal_out frames_out;
 	struct ww_buf frames;
 	bool terminal, colour, shown; /* shown: a line stands on the terminal */
 	enum ww_division division;
@@ -25,54 +26,44 @@ struct ww_watch {
 
 /* ---- Files ---------------------------------------------------------------------------------------------------------------- */
 
-static bool open_file(const struct ww_watch_args *args, const char *path, FILE **out)
-{
-	*out = path && strcmp(path, "-") == 0 ? stdout : path ? fopen(path, "wb") : NULL;
-	if (path && !*out)
-		ww_complain(args->who, "cannot write '%s': %s", path, strerror(errno));
-	return !path || *out;
-}
-
 ww_watch *ww_watch_create(const struct ww_watch_args *args)
 {
 	ww_watch *watch = ww_cli_alloc(1, sizeof *watch);
 	watch->args = *args;
 	watch->terminal = isatty(STDERR_FILENO);
 	watch->colour = watch->terminal && !getenv("NO_COLOR");
-	if (open_file(args, args->trace, &watch->trace) && open_file(args, args->journal, &watch->journal)) {
-		if (watch->journal)
-			ww_journal_begin(&watch->frames);
-		return watch;
+	if ((args->trace && !ww_output_open(&watch->trace, args->who, args->trace)) ||
+	    (args->journal && !ww_output_open(&watch->journal, args->who, args->journal))) {
+		ww_watch_destroy(watch);
+		return NULL;
 	}
-	ww_watch_destroy(watch);
-	return NULL;
+	if (args->journal) {
+		watch->frames_out = (struct ww_journal_out){.out = watch->journal.out, .name = args->journal};
+		ww_journal_begin(&watch->frames);
+	}
+	return watch;
 }
 
-static bool close_file(const struct ww_watch_args *args, const char *path, FILE **file)
+static bool end_journal(ww_watch *watch)
 {
-	bool fine = !*file || (fflush(*file) == 0 && !ferror(*file));
-	if (*file && *file != stdout)
-		fine = fclose(*file) == 0 && fine;
-	*file = NULL;
-	if (!fine)
-		ww_complain(args->who, "cannot write '%s': %s", path, strerror(errno));
-	return fine;
+	struct ww_error err = {0};
+	if (!watch->journal.out || !ww_journal_write_end(&watch->frames_out, &watch->frames, &err))
+		return ww_output_finish(&watch->journal);
+	ww_complain(watch->args.who, "%s", err.text);
+	return false;
 }
 
 bool ww_watch_finish(ww_watch *watch)
 {
-	bool fine = close_file(&watch->args, watch->args.trace, &watch->trace);
-	return close_file(&watch->args, watch->args.journal, &watch->journal) && fine;
+	return ww_output_finish(&watch->trace) && end_journal(watch);
 }
 
 void ww_watch_destroy(ww_watch *watch)
 {
 	if (!watch)
 		return;
-	if (watch->trace && watch->trace != stdout)
-		(void)fclose(watch->trace);
-	if (watch->journal && watch->journal != stdout)
-		(void)fclose(watch->journal);
+	ww_output_drop(&watch->trace);
+	ww_output_drop(&watch->journal);
 	ww_buf_finish(&watch->frames);
 	free(watch);
 }
@@ -120,35 +111,35 @@ static void print_row(const ww_watch *watch, const struct ww_scene *scene, const
 	bool told = event < run->n_events;
 	const struct ww_row_decision none = {.non_gpu_w = NAN, .charge_w = NAN, .free_w = NAN, .missing_w = NAN};
 	const struct ww_row_decision *d = s->decision && s->decision->n_rows > row ? &s->decision->rows[row] : &none;
-	print_value(watch->trace,
+	print_value(watch->trace.out,
 	            told ? run->events[event].power_w[second] : ww_plant_row_w(s->plant, row, WW_BOUNDARY_METER));
-	print_value(watch->trace, told ? run->events[event].budget_w[second] : NAN);
-	print_value(watch->trace, scene->row_configs[row].has_meter ? ww_plant_meter_w(s->plant, row) : NAN);
-	print_value(watch->trace, ww_plant_row_w(s->plant, row, WW_BOUNDARY_GPU));
-	print_value(watch->trace, d->non_gpu_w);
-	print_value(watch->trace, d->charge_w);
-	print_value(watch->trace, d->free_w);
-	print_value(watch->trace, d->missing_w);
-	print_value(watch->trace, run->tps[second]);
-	print_value(watch->trace, (double)(run->account.commands - watch->commands));
+	print_value(watch->trace.out, told ? run->events[event].budget_w[second] : NAN);
+	print_value(watch->trace.out, scene->row_configs[row].has_meter ? ww_plant_meter_w(s->plant, row) : NAN);
+	print_value(watch->trace.out, ww_plant_row_w(s->plant, row, WW_BOUNDARY_GPU));
+	print_value(watch->trace.out, d->non_gpu_w);
+	print_value(watch->trace.out, d->charge_w);
+	print_value(watch->trace.out, d->free_w);
+	print_value(watch->trace.out, d->missing_w);
+	print_value(watch->trace.out, run->tps[second]);
+	print_value(watch->trace.out, (double)(run->account.commands - watch->commands));
 }
 
 static void trace(const ww_watch *watch, const struct ww_scene *scene, const struct ww_run *run,
                   const struct ww_world_second *s)
 {
 	if (s->at_us == WW_SECOND_US)
-		print_head(watch->trace, scene);
-	fprintf(watch->trace, "%lld", (long long)(s->at_us / WW_SECOND_US) - 1);
+		print_head(watch->trace.out, scene);
+	fprintf(watch->trace.out, "%lld", (long long)(s->at_us / WW_SECOND_US) - 1);
 	print_row(watch, scene, run, s);
 	for (uint32_t j = 0; j < scene->plant.n_jobs; j++) {
 		const struct ww_sim_job *job = &scene->jobs[j];
 		double cap_w = 0;
 		for (uint32_t k = 0; k < job->n_gpus; k++)
 			cap_w += ww_plant_enforced_w(s->plant, job->gpus[k]) / job->n_gpus;
-		print_value(watch->trace, ww_plant_job_tps(s->plant, j));
-		print_value(watch->trace, cap_w);
+		print_value(watch->trace.out, ww_plant_job_tps(s->plant, j));
+		print_value(watch->trace.out, cap_w);
 	}
-	fputc('\n', watch->trace);
+	fputc('\n', watch->trace.out);
 }
 
 /* ---- One line ----------------------------------------------------------------------------------------------------------------- */
@@ -217,17 +208,17 @@ static ww_status watch_second(void *ctx, const struct ww_scene *scene, const str
 	tell(watch, scene, run, (uint32_t)(s->at_us / WW_SECOND_US) - 1);
 	if (watch->division != WW_DIVISION_AUTO)
 		return WW_OK;
-	if (watch->trace)
+	if (watch->trace.out)
 		trace(watch, scene, run, s);
 	watch->commands = run->account.commands;
-	if (watch->trace && ferror(watch->trace))
+	if (watch->trace.out && ferror(watch->trace.out))
 		return ww_fail(err, WW_ERR_IO, "cannot write '%s': %s", watch->args.trace, strerror(errno));
-	return watch->journal ? ww_journal_write(watch->journal, watch->args.journal, &watch->frames, err) : WW_OK;
+	return watch->journal.out ? ww_journal_write(&watch->frames_out, &watch->frames, err) : WW_OK;
 }
 
 struct ww_run_watch ww_watch_run(ww_watch *watch, enum ww_division division)
 {
-	bool journal = division == WW_DIVISION_AUTO && watch->journal;
+	bool journal = division == WW_DIVISION_AUTO && watch->journal.out;
 	watch->division = division;
 	watch->free_tps = 0;
 	return (struct ww_run_watch){.second = watch_second,

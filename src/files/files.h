@@ -266,19 +266,22 @@ void ww_scenario_finish(struct ww_scenario *scenario);
 
 /*
  * A journal begins with a saved state; after it come the inputs and steps in their order, and after each step its decision.
- * It is written into a buffer first, which may be moved to a file piece by piece: between frames, at any time.
+ * Another state follows where another controller takes charge. The last frame is its end: without it, the journal was cut
+ * short or its writer was stopped. It is written into a buffer first, which may be moved to a file piece by piece: between
+ * frames, at any time.
  */
 enum ww_frame_kind {
 	WW_FRAME_NONE = 0, /* the end of the file */
 	WW_FRAME_STATE,    /* as ww_control_save wrote it */
 	WW_FRAME_INPUT,    /* as ww_input_encode wrote it */
 	WW_FRAME_STEP,     /* the time of a step */
-	WW_FRAME_DECISION  /* as ww_decision_encode wrote it: of the step before */
+	WW_FRAME_DECISION, /* as ww_decision_encode wrote it: of the step before */
+	WW_FRAME_END       /* how many frames come before it */
 };
 
 #define WW_FRAME_BYTES_MAX (64u << 20) /* of a payload */
 
-/* Once at the start of a file. These four only append; as with ww_buf_*, buf->failed tells of a lack of memory, here also
+/* Once at the start of a file. These only append; as with ww_buf_*, buf->failed tells of a lack of memory, here also
  * of a payload that is too long. */
 void ww_journal_begin(struct ww_buf *buf);
 
@@ -289,14 +292,25 @@ void ww_frame_end(struct ww_buf *buf, size_t begin);
 
 void ww_frame_step(struct ww_buf *buf, struct ww_now now); /* a whole frame */
 
-/* Appends all of `buf` to a file and empties it, or leaves it as it is and fails: WW_ERR_IO, WW_ERR_NOMEM where
- * buf->failed. `name` stands for the file in messages. Whether it is on disk is for who closes it. */
-ww_status ww_journal_write(FILE *out, const char *name, struct ww_buf *buf, struct ww_error *err) WW_MUST_CHECK;
+/* A journal on its way to a file. */
+struct ww_journal_out {
+	FILE *out;         /* borrowed */
+	const char *name;  /* borrowed; stands for the file in messages */
+	uint64_t n_frames; /* written so far */
+};
+
+/* Appends all of `buf` to the file and empties it, or leaves it as it is and fails: WW_ERR_IO, WW_ERR_NOMEM where
+ * buf->failed. Whether it is on disk is for who closes it. */
+ww_status ww_journal_write(struct ww_journal_out *to, struct ww_buf *buf, struct ww_error *err) WW_MUST_CHECK;
+
+/* The same, and the end of the journal behind it. */
+ww_status ww_journal_write_end(struct ww_journal_out *to, struct ww_buf *buf, struct ww_error *err) WW_MUST_CHECK;
 
 struct ww_journal {
 	FILE *in;         /* borrowed */
 	const char *name; /* borrowed; stands for the file in messages */
 	uint64_t at, n_frames;
+	bool ended; /* WW_FRAME_END was read */
 	struct ww_buf payload;
 };
 
@@ -315,8 +329,9 @@ ww_status ww_journal_open(FILE *in, const char *name, struct ww_journal *out, st
 /* Frees what it holds; the file stays open. Zeroed structs are fine. */
 void ww_journal_finish(struct ww_journal *journal);
 
-/* The next frame, WW_FRAME_NONE at the end. Memory is bounded by the longest frame there is. WW_ERR_NO_DATA: the file ends
- * within a frame, as when its writer was killed; WW_ERR_INVALID damaged, WW_ERR_UNSUPPORTED of an unknown kind, WW_ERR_IO,
+/* The next frame, WW_FRAME_NONE at the end of the file; the journal is whole if it has `ended` then. Memory is bounded by the
+ * longest frame there is. WW_ERR_NO_DATA: the file ends within a frame, as when its writer was killed; WW_ERR_INVALID damaged,
+ * an end that counts other frames than there are, or anything behind it, WW_ERR_UNSUPPORTED of an unknown kind, WW_ERR_IO,
  * WW_ERR_NOMEM. `out` is untouched on failure, and the journal cannot be read on. */
 ww_status ww_journal_next(struct ww_journal *journal, struct ww_frame *out, struct ww_error *err) WW_MUST_CHECK;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Journals: the line "wattweir-journal 1", then frames of kind (1 byte), length of the payload (4), payload, checksum over
- * these (8); numbers little-endian.
+ * these (8); numbers little-endian. The last frame counts those before it.
  */
 #include "files/files.h"
 
@@ -13,6 +13,7 @@
 #define HEAD_BYTES 5
 #define SUM_BYTES 8
 #define STEP_BYTES 16
+#define END_BYTES 8
 #define CHUNK_BYTES 16384
 
 /* Steps that can be undone, 8 bytes at a time: any change within 8 bytes of a frame changes the sum. */
@@ -70,15 +71,41 @@ void ww_frame_step(struct ww_buf *buf, struct ww_now now)
 	ww_frame_end(buf, begin);
 }
 
-ww_status ww_journal_write(FILE *out, const char *name, struct ww_buf *buf, struct ww_error *err)
+/* Of a buffer that may begin with the first line of a file. */
+static uint64_t frames_in(const struct ww_buf *buf)
+{
+	struct ww_read read = {buf->bytes, buf->n, 0, false};
+	uint64_t n = 0;
+	if (buf->n >= sizeof MAGIC VERSION - 1 && memcmp(buf->bytes, MAGIC VERSION, sizeof MAGIC VERSION - 1) == 0)
+		read.at = sizeof MAGIC VERSION - 1;
+	for (; read.at < read.n; n++) {
+		(void)ww_read_u8(&read);
+		read.at += ww_read_u32(&read) + SUM_BYTES;
+	}
+	return n;
+}
+
+ww_status ww_journal_write(struct ww_journal_out *to, struct ww_buf *buf, struct ww_error *err)
 {
 	if (buf->failed)
-		return ww_fail(err, WW_ERR_NOMEM, "%s: out of memory, or a frame above %u MiB", name,
+		return ww_fail(err, WW_ERR_NOMEM, "%s: out of memory, or a frame above %u MiB", to->name,
 		               WW_FRAME_BYTES_MAX >> 20);
-	if (buf->n > 0 && fwrite(buf->bytes, 1, buf->n, out) != buf->n)
-		return ww_fail(err, WW_ERR_IO, "%s: cannot be written: %s", name, strerror(errno));
+	if (buf->n > 0 && fwrite(buf->bytes, 1, buf->n, to->out) != buf->n)
+		return ww_fail(err, WW_ERR_IO, "%s: cannot be written: %s", to->name, strerror(errno));
+	to->n_frames += frames_in(buf);
 	ww_buf_clear(buf);
 	return WW_OK;
+}
+
+ww_status ww_journal_write_end(struct ww_journal_out *to, struct ww_buf *buf, struct ww_error *err)
+{
+	ww_status status = ww_journal_write(to, buf, err);
+	if (status)
+		return status;
+	size_t begin = ww_frame_begin(buf, WW_FRAME_END);
+	ww_buf_u64(buf, to->n_frames);
+	ww_frame_end(buf, begin);
+	return ww_journal_write(to, buf, err);
 }
 
 /* ---- Reading ------------------------------------------------------------------------------------------------------- */
@@ -167,20 +194,41 @@ static ww_status check_sum(struct ww_journal *journal, const struct ww_frame *fr
 	return WW_OK;
 }
 
-static ww_status take(struct ww_journal *journal, struct ww_frame *frame, struct ww_error *err)
+static ww_status take_step(const struct ww_journal *journal, struct ww_frame *frame, struct ww_error *err)
 {
-	struct ww_read read = {journal->payload.bytes, frame->n, 0, false};
-	if (frame->kind < WW_FRAME_STATE || frame->kind > WW_FRAME_DECISION)
-		return damaged(journal, frame, WW_ERR_UNSUPPORTED,
-		               "is of no kind known here; read it with the wattweir that wrote it", err);
-	frame->bytes = journal->payload.bytes;
-	if (frame->kind != WW_FRAME_STEP)
-		return WW_OK;
+	struct ww_read read = {frame->bytes, frame->n, 0, false};
 	frame->now.mono_us = ww_read_i64(&read);
 	frame->now.wall_us = ww_read_i64(&read);
 	if (frame->n != STEP_BYTES)
 		return damaged(journal, frame, WW_ERR_INVALID, "is no time of a step; use another copy", err);
 	return WW_OK;
+}
+
+static ww_status take_end(struct ww_journal *journal, const struct ww_frame *frame, struct ww_error *err)
+{
+	struct ww_read read = {frame->bytes, frame->n, 0, false};
+	uint64_t n = ww_read_u64(&read);
+	if (frame->n != END_BYTES)
+		return damaged(journal, frame, WW_ERR_INVALID, "is no end; use another copy", err);
+	if (n != journal->n_frames)
+		return ww_fail(err, WW_ERR_INVALID,
+		               "%s: frame %llu at byte %llu: is an end after %llu frames, but %llu are there; use "
+		               "another copy",
+		               journal->name, (unsigned long long)frame->number, (unsigned long long)frame->at,
+		               (unsigned long long)n, (unsigned long long)journal->n_frames);
+	journal->ended = true;
+	return WW_OK;
+}
+
+static ww_status take(struct ww_journal *journal, struct ww_frame *frame, struct ww_error *err)
+{
+	if (frame->kind < WW_FRAME_STATE || frame->kind > WW_FRAME_END)
+		return damaged(journal, frame, WW_ERR_UNSUPPORTED,
+		               "is of no kind known here; read it with the wattweir that wrote it", err);
+	frame->bytes = journal->payload.bytes;
+	if (frame->kind == WW_FRAME_STEP)
+		return take_step(journal, frame, err);
+	return frame->kind == WW_FRAME_END ? take_end(journal, frame, err) : WW_OK;
 }
 
 ww_status ww_journal_next(struct ww_journal *journal, struct ww_frame *out, struct ww_error *err)
@@ -195,6 +243,9 @@ ww_status ww_journal_next(struct ww_journal *journal, struct ww_frame *out, stru
 		*out = (struct ww_frame){.kind = WW_FRAME_NONE};
 		return WW_OK;
 	}
+	if (journal->ended)
+		return damaged(journal, &frame, WW_ERR_INVALID, "is behind the end of the journal; use another copy",
+		               err);
 	if (got < sizeof head)
 		return cut_short(journal, &frame, err);
 	struct ww_read read = {head, sizeof head, 0, false};

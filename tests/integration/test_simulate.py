@@ -5,9 +5,12 @@ import csv
 import json
 import os
 import pty
+import shutil
+import signal
 import struct
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 from xml.dom import minidom
 
@@ -331,6 +334,7 @@ def test_replay():
             assert text.endswith(" decisions, all the same\n"), text
             kinds = [kind for _, kind, _, _ in frames(journal.read_bytes())]
             assert f"{kinds.count(2):,} inputs, {kinds.count(4):,} decisions" in text and kinds[0] == 1, text
+            assert kinds.count(5) == 1 and kinds[-1] == 5, kinds[-3:]
             assert (kinds.count(4) > 1150) != bool(begin), text
         piped = subprocess.run(f"{PROGRAM} simulate {path} --journal - | {PROGRAM} replay -", shell=True, cwd=SOURCE,
                                capture_output=True, text=True, check=True, timeout=60)
@@ -360,12 +364,133 @@ def test_damaged_journals():
         damaged[spots[40][0] + 9] ^= 1
         first_state = data[:spots[0][0]] + data[spots[0][3]:]
         for text, says in ((bytes(damaged), "frame 41"), (data[:-3], "cut short"), (b"", "empty"),
-                           (b"hello\n", "no journal"), (first_state, "before any state"), (data[:spots[1][0]], "no decision")):
+                           (b"hello\n", "no journal"), (first_state, "before any state")):
             journal.write_bytes(text)
             fails(1, "replay", journal, says=says)
     fails(1, "replay", "nowhere", says="nowhere")
     fails(2, "replay", says="no FILE")
     fails(2, "replay", "a", "b", says="one journal")
+
+
+def only(data, keep):
+    """The journal with the frames (index, kind) that are to be kept."""
+    return data[:data.index(b"\n") + 1] + b"".join(
+        data[start:end] for i, (start, kind, _, end) in enumerate(frames(data)) if keep(i, kind))
+
+
+def test_journals_that_look_whole():
+    """Cut between frames, with frames left out or put twice: all that is there is the same, and not all is there."""
+    with Folder() as folder:
+        journal = folder / "j"
+        for begin in ([], ["--journal-from=650"]):
+            good("simulate", folder / "small.yaml", "--journal", journal, *begin)
+            data = journal.read_bytes()
+            kinds = [kind for _, kind, _, _ in frames(data)]
+            n, line = len(kinds), data.index(b"\n") + 1
+            at_step = kinds.index(3, n // 2)
+            for cut, says in ((0, "it holds no decision"), (1, "after 1 frame without an end"), (at_step, ""), (at_step + 1, ""),
+                              (at_step + 2, ""), (n - 2, ""), (n - 1, f"after {n - 1:,} frames without an end")):
+                journal.write_bytes(only(data, lambda i, kind: i < cut))
+                told = fails(1, "replay", journal, says=says)
+                compared = kinds[:cut].count(4)
+                assert "cut short or its writer was stopped" in told, told
+                assert compared == 0 or told.endswith(f"all the same: {compared:,}"), told
+            for text, says in ((only(data, lambda i, kind: kind != 4 or i < n // 2), "in place of the decision"),
+                               (only(data, lambda i, kind: i != at_step + 1), f"frame {at_step + 2}: comes in place"),
+                               (only(data, lambda i, kind: kind != 4), "in place of the decision"),
+                               (only(data, lambda i, kind: i != at_step), "decision without its step"),
+                               (data + data, f"frame {n + 1} at byte {len(data)}: is behind the end"),
+                               (data + data[line:], "is behind the end"), (data + b"\n", "is behind the end"),
+                               (data + only(data, lambda i, kind: i == 0)[line:], "is behind the end"),
+                               (only(data, lambda i, kind: i < n - 1) + data[line:], f"an end after {n - 1} frames, but {2 * n - 2}"),
+                               (only(data, lambda i, kind: i not in (n - 2, n - 3)), f"an end after {n - 1} frames, but {n - 3}")):
+                journal.write_bytes(text)
+                fails(1, "replay", journal, says=says)
+
+
+# ---- Files that are written -------------------------------------------------------------------------------------------
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_nothing_half_is_left():
+    """A disk that is full, or a limit on files: one line, and what was there before is still there."""
+    with Folder() as folder:
+        for option in ("--trace", "--journal"):
+            for before in (None, "old"):
+                if before:
+                    (folder / "out").write_text(before, encoding="utf-8")
+                command = f"ulimit -f 16; exec {PROGRAM} simulate {folder}/small.yaml {option} {folder}/out"
+                result = subprocess.run(command, shell=True, cwd=SOURCE, capture_output=True, text=True, check=False, timeout=60)
+                assert result.returncode == 1 and "File too large" in result.stderr, result
+                assert len(result.stderr.splitlines()) == 1 and not result.stdout, result
+                assert names(folder) == ["out"] * bool(before) + ["small.yaml"], names(folder)
+                assert not before or (folder / "out").read_text(encoding="utf-8") == before
+            (folder / "out").unlink()
+        (folder / "o.svg.part").mkdir()
+        for option in ("--trace", "--journal") + (("--plot",) if shutil.which("gnuplot") else ()):
+            fails(1, "simulate", folder / "small.yaml", option, folder / "o.svg", says="o.svg.part")
+        assert names(folder) == ["o.svg.part", "small.yaml"], names(folder)
+
+
+def test_killed_runs_leave_no_name():
+    with Folder() as folder:
+        args = [PROGRAM, "simulate", DEMO, "--live", "--trace", folder / "t", "--journal", folder / "j"]
+        with subprocess.Popen(args, cwd=SOURCE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            until = time.monotonic() + 60
+            while names(folder) != ["j.part", "small.yaml", "t.part"] and time.monotonic() < until:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGKILL)
+            process.wait(60)
+        assert names(folder) == ["j.part", "small.yaml", "t.part"], names(folder)
+        good("simulate", folder / "small.yaml", "--trace", folder / "t", "--journal", folder / "j")
+        assert names(folder) == ["j", "small.yaml", "t"], names(folder)
+
+
+def test_links_and_devices_are_written_through():
+    with Folder() as folder:
+        path = folder / "small.yaml"
+        good("simulate", path, "--trace", folder / "plain")
+        trace = (folder / "plain").read_bytes()
+        (folder / "link").symlink_to("real")
+        for _ in ("not there yet", "there"):
+            good("simulate", path, "--trace", folder / "link")
+            assert (folder / "link").is_symlink() and (folder / "real").read_bytes() == trace
+        with open(folder / "out", "wb") as out:
+            subprocess.run([PROGRAM, "simulate", path, "--trace", "/dev/fd/1"], cwd=SOURCE, stdout=out, check=True, timeout=60)
+        assert (folder / "out").read_bytes()
+        os.mkfifo(folder / "pipe")
+        args = [PROGRAM, "simulate", path, "--trace", folder / "pipe"]
+        with subprocess.Popen(args, cwd=SOURCE, stdout=subprocess.DEVNULL) as process:
+            assert (folder / "pipe").read_bytes() == trace
+            assert process.wait(60) == 0
+        good("simulate", path, "--trace=/dev/null")
+        assert names(folder) == ["link", "out", "pipe", "plain", "real", "small.yaml"], names(folder)
+
+
+def test_one_file_for_two():
+    with Folder() as folder:
+        path = folder / "small.yaml"
+        (folder / "d").mkdir()
+        (folder / "old.svg").write_text("old", encoding="utf-8")
+        (folder / "hard.svg").hardlink_to(folder / "old.svg")
+        (folder / "soft.svg").symlink_to("old.svg")
+        (folder / "empty.svg").symlink_to("new.svg")
+        (folder / "e").symlink_to("d")
+        pairs = [("old.svg", "old.svg"), ("old.svg", "./old.svg"), ("old.svg", "d/../old.svg"), ("old.svg", "hard.svg"),
+                 ("old.svg", "soft.svg"), ("new.svg", "new.svg"), ("new.svg", "d/../new.svg"), ("new.svg", "empty.svg"),
+                 ("d/new.svg", "e/new.svg")]
+        before = names(folder)
+        for a, b in pairs:
+            for first, second in (("--trace", "--journal"), ("--plot", "--journal"), ("--trace", "--plot")):
+                for one, other in ((a, b), (b, a)):
+                    told = fails(2, "simulate", path, f"{first}={folder}/{one}", f"{second}={folder}/{other}", says="are one file")
+                    assert first in told and second in told, told
+        fails(2, "simulate", path, "--trace", folder / "t", "--journal", folder / "t.part", says="or its '.part'")
+        fails(2, "simulate", path, "--journal", folder / "t", "--trace", folder / "t.part", says="or its '.part'")
+        fails(2, "simulate", path, "--trace=-", "--journal=/dev/stdout", says="are one file")
+        assert names(folder) == before and (folder / "old.svg").read_text(encoding="utf-8") == "old", names(folder)
 
 
 # ---- The rest -------------------------------------------------------------------------------------------------------

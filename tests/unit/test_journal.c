@@ -52,7 +52,13 @@ static void test_what_was_written_is_read(void **state)
 	struct ww_frame frame;
 	FILE *file = tmpfile();
 	(void)state;
-	assert_int_equal(ww_journal_write(file, "j", &buf, NULL), WW_OK);
+	struct ww_journal_out out = {.out = file, .name = "j"};
+	assert_int_equal(ww_journal_write(&out, &buf, NULL), WW_OK);
+	assert_int_equal(out.n_frames, 4);
+	assert_int_equal(buf.n, 0);
+	add(&buf, WW_FRAME_INPUT, "more", 4);
+	assert_int_equal(ww_journal_write_end(&out, &buf, NULL), WW_OK);
+	assert_int_equal(out.n_frames, 6);
 	assert_int_equal(buf.n, 0);
 	rewind(file);
 	assert_int_equal(ww_journal_open(file, "j", &journal, NULL), WW_OK);
@@ -63,6 +69,10 @@ static void test_what_was_written_is_read(void **state)
 	assert_int_equal(frame.now.mono_us, -5);
 	assert_true(frame.now.wall_us == INT64_MAX);
 	assert_frame(&journal, WW_FRAME_DECISION, "", 0);
+	assert_frame(&journal, WW_FRAME_INPUT, "more", 4);
+	assert_false(journal.ended);
+	assert_frame(&journal, WW_FRAME_END, "\5\0\0\0\0\0\0\0", 8);
+	assert_true(journal.ended);
 	assert_frame(&journal, WW_FRAME_NONE, "", 0);
 	assert_frame(&journal, WW_FRAME_NONE, "", 0);
 	ww_journal_finish(&journal);
@@ -194,6 +204,27 @@ static void test_frames_that_cannot_be(void **state)
 	ww_buf_finish(&buf);
 }
 
+static void test_ends_that_cannot_be(void **state)
+{
+	struct ww_buf buf = good_journal();
+	(void)state;
+	size_t n = buf.n;
+	add(&buf, WW_FRAME_END, "\3\0\0\0\0\0\0\0", 8);
+	assert_refused(
+		(const char *)buf.bytes, buf.n, WW_ERR_INVALID,
+		"night.journal: frame 5 at byte 113: is an end after 3 frames, but 4 are there; use another copy");
+	buf.n = n;
+	add(&buf, WW_FRAME_END, "\4\0\0\0\0\0\0\0\0", 9);
+	assert_refused((const char *)buf.bytes, buf.n, WW_ERR_INVALID,
+	               "night.journal: frame 5 at byte 113: is no end; use another copy");
+	buf.n = n;
+	add(&buf, WW_FRAME_END, "\4\0\0\0\0\0\0\0", 8);
+	ww_buf_u8(&buf, 0);
+	assert_refused((const char *)buf.bytes, buf.n, WW_ERR_INVALID,
+	               "night.journal: frame 6 at byte 134: is behind the end of the journal; use another copy");
+	ww_buf_finish(&buf);
+}
+
 static void test_a_frame_can_be_taken_back(void **state)
 {
 	struct ww_buf buf = good_journal();
@@ -222,7 +253,8 @@ static void test_large_frames_and_too_large_ones(void **state)
 	assert_int_equal(frames, 1);
 	add(&buf, WW_FRAME_STATE, bytes, WW_FRAME_BYTES_MAX + 1);
 	assert_true(buf.failed);
-	assert_int_equal(ww_journal_write(stdout, "j", &buf, &err), WW_ERR_NOMEM);
+	assert_int_equal(ww_journal_write(&(struct ww_journal_out){.out = stdout, .name = "j"}, &buf, &err),
+	                 WW_ERR_NOMEM);
 	assert_string_equal(err.text, "j: out of memory, or a frame above 64 MiB");
 	ww_buf_finish(&buf);
 	free(bytes);
@@ -238,7 +270,10 @@ static void test_a_full_disk_is_told(void **state)
 	if (!full)
 		skip();
 	(void)setvbuf(full, NULL, _IONBF, 0);
-	assert_int_equal(ww_journal_write(full, "j", &buf, &err), WW_ERR_IO);
+	struct ww_journal_out out = {.out = full, .name = "j"};
+	assert_int_equal(ww_journal_write(&out, &buf, &err), WW_ERR_IO);
+	assert_int_equal(ww_journal_write_end(&out, &buf, &err), WW_ERR_IO);
+	assert_int_equal(out.n_frames, 0);
 	assert_string_equal(err.text, "j: cannot be written: No space left on device");
 	assert_int_equal(buf.n, n);
 	(void)fclose(full);
@@ -254,6 +289,7 @@ int main(void)
 		cmocka_unit_test(test_kind_length_and_payload_are_summed),
 		cmocka_unit_test(test_files_that_are_no_journals),
 		cmocka_unit_test(test_frames_that_cannot_be),
+		cmocka_unit_test(test_ends_that_cannot_be),
 		cmocka_unit_test(test_a_frame_can_be_taken_back),
 		cmocka_unit_test(test_large_frames_and_too_large_ones),
 		cmocka_unit_test(test_a_full_disk_is_told),
