@@ -254,7 +254,7 @@ static bool read_options(int argc, char **argv, struct options *o)
 			return false;
 		if (!strcmp(argv[i], "--seed"))
 			o->first = value;
-		else if (!strcmp(argv[i], "--count"))
+		else if (!strcmp(argv[i], "--count") && value >= 1)
 			o->count = value;
 		else if (!strcmp(argv[i], "--jobs") && value >= 1 && value <= JOBS_MOST)
 			o->jobs = (int)value;
@@ -270,7 +270,7 @@ int main(int argc, char **argv)
 	struct options o = {.first = 1, .count = 1000, .jobs = 1};
 	static struct tally t;
 	if (!read_options(argc, argv, &o)) {
-		fprintf(stderr, "usage: fault_schedules [--seed FIRST] [--count N] [--jobs 1..%d] [--trace]\n",
+		fprintf(stderr, "usage: fault_schedules [--seed FIRST] [--count 1..] [--jobs 1..%d] [--trace]\n",
 		        JOBS_MOST);
 		return 2;
 	}
