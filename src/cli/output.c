@@ -19,7 +19,7 @@ static char *join(const char *folder, size_t n, const char *name)
 {
 	char *path = ww_cli_alloc(n + strlen(name) + 1, 1);
 	memcpy(path, folder, n);
-	strcpy(path + n, name);
+	memcpy(path + n, name, strlen(name));
 	return path;
 }
 
