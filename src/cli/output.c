@@ -19,7 +19,7 @@ static char *join(const char *folder, size_t n, const char *name)
 {
 	char *path = ww_cli_alloc(n + strlen(name) + 1, 1);
 	memcpy(path, folder, n);
-	memcpy(path + n, name, strlen(name));
+	memcpy(path + n, name, strlen(name) + 1);
 	return path;
 }
 
