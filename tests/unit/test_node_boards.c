@@ -464,6 +464,34 @@ static void test_due(void **state)
 	rig_destroy(rig);
 }
 
+/* A raise of which nobody knows whether the board will yet take it, and a lower cap after it. */
+static void test_write_on_its_way(void **state)
+{
+	struct rig *rig = rig_create(1);
+	struct ww_command c;
+	struct ww_node_in written = {.kind = WW_NODE_IN_WRITTEN, .u.written = {0, true, reading_of(300)}};
+	(void)state;
+	rig_cap(rig, 1, 1, 300);
+	rig_run(rig, 103 * SECOND);
+	assert_near(rig->sample.gpus[0].target_w, 300, 0);
+	assert_int_equal(rig->sample.gpus[0].held, 1);
+	rig->deaf[0] = rig->hang = true;
+	c = rig_command(rig, 1, 2, 500);
+	rig_obey(rig, &c);
+	c = rig_command(rig, 1, 3, 300);
+	rig_obey(rig, &c);
+	rig_run(rig, 106 * SECOND);
+	assert_near(rig->sample.gpus[0].enforced_w.value, 300, 0);
+	assert_near(rig->sample.gpus[0].target_w, 500, 0);
+	assert_int_equal(rig->sample.gpus[0].held, 0);
+	rig->deaf[0] = rig->hang = false;
+	rig_put(rig, &written, 1);
+	rig_run(rig, 109 * SECOND);
+	assert_near(rig->sample.gpus[0].target_w, 300, 0);
+	assert_int_equal(rig->sample.gpus[0].held, 1);
+	rig_destroy(rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -487,6 +515,7 @@ int main(void)
 		cmocka_unit_test(test_not_known_since_the_start),
 		cmocka_unit_test(test_held),
 		cmocka_unit_test(test_held_a_second_later),
+		cmocka_unit_test(test_write_on_its_way),
 		cmocka_unit_test(test_due),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
