@@ -191,13 +191,11 @@ static void check_asks_until_stored(struct rig *r)
 {
 	step(r);
 	assert_true(r->d.save);
-	r->now.mono_us += 1000;
-	r->now.wall_us += 1000;
+	pass(r, 1000);
 	step(r);
 	assert_true(r->d.save);
 	put_saved(r, r->d.seq);
-	r->now.mono_us += 1000;
-	r->now.wall_us += 1000;
+	pass(r, 1000);
 	step(r);
 	assert_false(r->d.save);
 }
@@ -350,12 +348,12 @@ static void times_that_cannot_work_are_refused(void **state)
 	tear_down(&r);
 }
 
-static void check_states_refused(struct rig *r, struct ww_gpu_state bad, uint32_t g)
+static void check_states_refused(struct rig *r, struct ww_gpu_state bad)
 {
 	struct ww_sample sample = sample_of(r, 0);
 	struct ww_ack ack = ack_of(r, 0);
 	struct ww_hello hello = hello_of(r, 0, MAX_W, MAX_W, NAN);
-	sample.gpus[g] = ack.gpus[g] = hello.gpus[g] = bad;
+	sample.gpus[1] = ack.gpus[1] = hello.gpus[1] = bad;
 	refuse(r, WW_INPUT_SAMPLE, &sample, WW_ERR_RANGE, "GPU 1 what no board can have");
 	refuse(r, WW_INPUT_ACK, &ack, WW_ERR_RANGE, "GPU 1 what no board can have");
 	refuse(r, WW_INPUT_HELLO, &hello, WW_ERR_RANGE, "GPU 1 what no board can have");
@@ -364,22 +362,31 @@ static void check_states_refused(struct rig *r, struct ww_gpu_state bad, uint32_
 static void what_no_board_can_have_is_refused(void **state)
 {
 	struct rig r;
-	struct ww_gpu_state good, bad;
 	(void)state;
 	set_up_capped(&r);
-	good = sample_of(&r, 0).gpus[1];
-	bad = good;
-	bad.enforced_w.value = TOO_MUCH_W;
-	check_states_refused(&r, bad, 1);
-	bad = good;
-	bad.draw_w.value = TOO_MUCH_W;
-	check_states_refused(&r, bad, 1);
-	bad = good;
-	bad.target_w = TOO_MUCH_W;
-	check_states_refused(&r, bad, 1);
-	bad = good;
-	bad.requested_w = TOO_MUCH_W;
-	check_states_refused(&r, bad, 1);
+	for (int k = 0; k < 4; k++) {
+		struct ww_gpu_state bad = sample_of(&r, 0).gpus[1];
+		float *const values[] = {&bad.enforced_w.value, &bad.draw_w.value, &bad.target_w, &bad.requested_w};
+		*values[k] = TOO_MUCH_W;
+		check_states_refused(&r, bad);
+	}
+	tear_down(&r);
+}
+
+/* Limits are passed over: what the same hello shows is news. */
+static void limits_that_no_board_can_have_are_passed_over(void **state)
+{
+	struct rig r;
+	struct ww_hello hello;
+	(void)state;
+	set_up_capped(&r);
+	r.peer[0].unmanaged[1] = true;
+	r.peer[0].recorded_w = TOO_MUCH_W;
+	hello = hello_of(&r, 0, 2 * TOO_MUCH_W, 2 * TOO_MUCH_W, NAN);
+	put(&r, WW_INPUT_HELLO, &hello);
+	run(&r, 2);
+	assert_near(gpu_of(&r, 0, 1)->charge_w, MAX_W, 0);
+	assert_int_equal(gpu_of(&r, 0, 1)->why, WW_WHY_UNMANAGED);
 	tear_down(&r);
 }
 
@@ -469,25 +476,31 @@ static void a_cancelled_ramp_rises_from_where_it_was(void **state)
 	tear_down(&r);
 }
 
-static void a_ramp_that_ends_early_rises_from_where_it_was(void **state)
+static void check_early_end(int seconds, double expected_w)
 {
 	struct rig r;
 	struct ww_event event;
 	double lowest_w = 6000, last_w = 0;
-	(void)state;
 	set_up(&r);
 	event = ramp_of(&r);
-	event.end_us = event.start_us + 50 * SECOND;
+	event.end_us = event.start_us + seconds * SECOND;
 	put(&r, WW_INPUT_EVENT, &event);
-	for (int i = 1; i < 150; i++) {
+	for (int i = 1; i < seconds + 100; i++) {
 		tick(&r);
 		lowest_w = fmin(lowest_w, r.row[0].budget_w);
-		if (i > 50)
+		if (i > seconds)
 			assert_true(r.row[0].budget_w >= last_w);
 		last_w = r.row[0].budget_w;
 	}
-	assert_near(lowest_w, 4500, 1e-3);
+	assert_near(lowest_w, expected_w, 1e-3);
 	tear_down(&r);
+}
+
+static void a_ramp_that_ends_early_rises_from_where_it_was(void **state)
+{
+	(void)state;
+	check_early_end(50, 4500);
+	check_early_end(88, 3300); /* shortly before its last stair */
 }
 
 /* ---- Schedules ------------------------------------------------------------------------------------------------------------ */
@@ -759,6 +772,7 @@ int main(void)
 		cmocka_unit_test(after_its_clock_was_set_nothing_rises_for_a_lease),
 		cmocka_unit_test(times_that_cannot_work_are_refused),
 		cmocka_unit_test(what_no_board_can_have_is_refused),
+		cmocka_unit_test(limits_that_no_board_can_have_are_passed_over),
 		cmocka_unit_test(a_start_far_ahead_is_refused),
 		cmocka_unit_test(a_job_that_no_board_can_run_is_refused),
 		cmocka_unit_test(a_time_that_no_clock_shows_is_refused),
