@@ -68,7 +68,8 @@ static void take_saved(ww_control *c, uint64_t seq)
 	for (uint32_t g = 0; g < c->n_gpus; g++)
 		c->gpus[g].stored_w = c->gpus[g].decided_w;
 	c->stored_us = c->now.mono_us;
-	c->must_store = false;
+	if (seq > c->must_store_after)
+		c->must_store = false;
 }
 
 static ww_status take_division(ww_control *c, enum ww_division division, struct ww_error *err)
@@ -118,6 +119,13 @@ static bool is_sound(struct ww_now now)
 	       now.wall_us < LATEST_US;
 }
 
+/* Nobody tells a successor again. A state that was stored before does not know of it. */
+static void ask_to_store(ww_control *c)
+{
+	c->must_store = true;
+	c->must_store_after = c->decision.seq;
+}
+
 ww_status ww_control_put(ww_control *c, const struct ww_input *input, struct ww_error *err)
 {
 	struct ww_now before = c->now;
@@ -130,7 +138,7 @@ ww_status ww_control_put(ww_control *c, const struct ww_input *input, struct ww_
 	if (status)
 		c->now = before;
 	else if (input->kind == WW_INPUT_CONFIG || input->kind == WW_INPUT_JOB || input->kind == WW_INPUT_EVENT)
-		c->must_store = true; /* nobody tells a successor again */
+		ask_to_store(c);
 	return status;
 }
 

@@ -151,7 +151,8 @@ struct ww_control {
 	int64_t draws_us;  /* when draws were summed up last; WW_NEVER_US: something is newer */
 	struct ww_now now;
 	uint64_t steps;
-	int64_t offset_us; /* mono - wall of the last step or input: moves times on a take-over */
+	int64_t offset_us;         /* mono - wall of the last step or input: moves times on a take-over */
+	uint64_t must_store_after; /* seq of the last decision without it */
 	uint32_t n_rows, n_nodes, n_gpus, n_jobs, n_events, room_jobs, room_events;
 	struct room room;
 	struct row *rows;

@@ -184,6 +184,7 @@ static void put_all(struct ww_buf *b, const ww_control *c)
 	ww_buf_u32(b, c->division);
 	ww_encode_leader(b, &c->leader);
 	ww_buf_i64(b, c->stored_us);
+	ww_buf_u64(b, c->must_store_after);
 	ww_buf_i64(b, c->leads_since_us);
 	ww_buf_i64(b, c->adopt_until_us);
 	ww_buf_i64(b, c->now.mono_us);
@@ -429,6 +430,7 @@ static void get_problem(struct ww_read *r, ww_control *c, size_t room_shares)
 static void get_times(struct ww_read *r, ww_control *c)
 {
 	c->stored_us = get_time(r);
+	c->must_store_after = ww_read_u64(r);
 	c->leads_since_us = get_time(r);
 	c->adopt_until_us = get_time(r);
 	c->now.mono_us = get_time(r);
@@ -515,6 +517,7 @@ static ww_status get_all(struct ww_read *r, ww_control *c, struct ww_error *err)
 		get_gpu(r, &c->gpus[g]);
 	get_problem(r, c, most_shares(c));
 	c->stored_us = times.stored_us;
+	c->must_store_after = times.must_store_after;
 	c->leads_since_us = times.leads_since_us;
 	c->adopt_until_us = times.adopt_until_us;
 	c->now = times.now;

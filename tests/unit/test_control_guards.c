@@ -214,6 +214,10 @@ static void what_was_accepted_is_stored(void **state)
 	event = event_of(&r, 9, SITE, 9000); /* which nothing binds */
 	put(&r, WW_INPUT_EVENT, &event);
 	check_asks_until_stored(&r);
+	/* What came while a state was being stored is not in it. */
+	put(&r, WW_INPUT_EVENT, &event);
+	put_saved(&r, r.d.seq);
+	check_asks_until_stored(&r);
 	/* Nodes and meters tell again. */
 	listen(&r);
 	put_meter(&r, SITE, 7000);
