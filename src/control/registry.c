@@ -486,10 +486,10 @@ ww_status add_told_job(ww_control *c, const struct job *saved, struct ww_error *
 		status = ww_fail(err, WW_ERR_INVALID, "the saved state has jobs out of order");
 	if (status)
 		return status;
-	struct job *job = told_job(saved, &saved->told);
+	struct job *job = malloc(sizeof *job);
 	if (!job)
 		return ww_fail(err, WW_ERR_NOMEM, "out of memory for a job");
-	job->curve = saved->curve;
+	*job = *saved;
 	status = add_job(c, c->n_jobs, job, err);
 	if (status)
 		free(job);
