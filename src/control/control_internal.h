@@ -52,8 +52,7 @@ struct node {
 	struct ww_command last;
 	bool has_last;
 	/* Of this step. */
-	bool silent;  /* does not answer, might have booted, or is not believed: it cannot be steered */
-	bool adopted; /* by the message just taken */
+	bool silent; /* does not answer, might have booted, or is not believed: it cannot be steered */
 };
 
 struct gpu {
@@ -211,6 +210,9 @@ ww_status take_hello(ww_control *c, const struct ww_hello *hello, struct ww_erro
 void take_leader(ww_control *c, const struct ww_leader *leader, struct ww_now at);
 struct node *find_node(const ww_control *c, uint64_t id);
 struct row *find_row(const ww_control *c, uint64_t id);
+/* Calls for each GPU of a job that is in the inventory. */
+typedef void per_gpu(ww_control *c, struct gpu *gpu, void *context);
+void each_gpu(ww_control *c, const struct job *job, per_gpu *call, void *context);
 /* Index of the first job with an id not below this. */
 uint32_t job_place(const ww_control *c, uint64_t id);
 /* Row shares that all jobs together can have. */

@@ -23,18 +23,6 @@ struct rests {
 	bool settled;
 };
 
-typedef void per_gpu(const ww_control *c, const struct job *job, struct gpu *gpu, struct rests *rests);
-
-static void each_gpu(ww_control *c, const struct job *job, per_gpu *call, struct rests *rests)
-{
-	for (uint32_t p = 0; p < job->told.n_places; p++) {
-		const struct node *node = find_node(c, job->told.places[p].node);
-		for (uint32_t i = 0; node && i < node->config.n_gpus; i++)
-			if (job->told.places[p].gpus >> i & 1)
-				call(c, job, &c->gpus[node->first_gpu + i], rests);
-	}
-}
-
 static bool is_settled(const ww_control *c, const struct gpu *gpu)
 {
 	return gpu->managed && !c->nodes[gpu->node].silent && !isnan(gpu->draw_w) &&
@@ -42,10 +30,10 @@ static bool is_settled(const ww_control *c, const struct gpu *gpu)
 	       c->now.mono_us - gpu->changed_us >= c->config.settle_us;
 }
 
-static void measure(const ww_control *c, const struct job *job, struct gpu *gpu, struct rests *r)
+static void measure(ww_control *c, struct gpu *gpu, void *context)
 {
+	struct rests *r = context;
 	float rest = is_settled(c, gpu) ? 1 - gpu->draw_w / gpu->enforced_w : NAN;
-	(void)job;
 	gpu->rest_frac = isnan(gpu->rest_frac) ? rest : gpu->rest_frac + SMOOTH * (rest - gpu->rest_frac);
 	r->settled = r->settled && !isnan(gpu->rest_frac);
 	r->n++;
@@ -60,8 +48,10 @@ static float leaned(const struct gpu *gpu, const struct rests *r)
 }
 
 /* Moves keep their sum when all of them are shortened alike. */
-static void find_room(const ww_control *c, const struct job *job, struct gpu *gpu, struct rests *r)
+static void find_room(ww_control *c, struct gpu *gpu, void *context)
 {
+	struct rests *r = context;
+	const struct job *job = c->jobs[gpu->job];
 	float lean = leaned(gpu, r), plain_w = cap_at(c, gpu, job, job->cut_frac);
 	float most = lean > 0 ? gpu->ceiling_w / plain_w - 1 : 1 - lowest_of(c, gpu) / plain_w;
 	most = fminf(LEAN_MOST, fmaxf(0, most));
@@ -69,19 +59,18 @@ static void find_room(const ww_control *c, const struct job *job, struct gpu *gp
 		r->room = fminf(r->room, most / fabsf(lean));
 }
 
-static void move(const ww_control *c, const struct job *job, struct gpu *gpu, struct rests *r)
+static void move(ww_control *c, struct gpu *gpu, void *context)
 {
+	const struct rests *r = context;
 	(void)c;
-	(void)job;
 	gpu->lean_frac = r->room * leaned(gpu, r);
 	gpu->rest_frac = NAN;
 }
 
-static void forget(const ww_control *c, const struct job *job, struct gpu *gpu, struct rests *r)
+static void forget(ww_control *c, struct gpu *gpu, void *context)
 {
 	(void)c;
-	(void)job;
-	(void)r;
+	(void)context;
 	gpu->lean_frac = 0;
 	gpu->rest_frac = NAN;
 }

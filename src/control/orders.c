@@ -110,19 +110,6 @@ static void add_need(const ww_control *c, const struct gpu *gpu, double w, doubl
 		row_w[config->loads[l].row] += config->loads[l].frac * w;
 }
 
-/* Calls for the GPUs of a job. */
-typedef void per_gpu(ww_control *c, struct gpu *gpu, void *context);
-
-static void each_gpu(ww_control *c, const struct job *job, per_gpu *call, void *context)
-{
-	for (uint32_t p = 0; p < job->told.n_places; p++) {
-		const struct node *node = find_node(c, job->told.places[p].node);
-		for (uint32_t i = 0; node && i < node->config.n_gpus; i++)
-			if (job->told.places[p].gpus >> i & 1)
-				call(c, &c->gpus[node->first_gpu + i], context);
-	}
-}
-
 static void wish(ww_control *c, struct gpu *gpu, void *context)
 {
 	const struct rise *rise = context;

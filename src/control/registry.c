@@ -46,6 +46,16 @@ uint32_t job_place(const ww_control *c, uint64_t id)
 	return lo;
 }
 
+void each_gpu(ww_control *c, const struct job *job, per_gpu *call, void *context)
+{
+	for (uint32_t p = 0; p < job->told.n_places; p++) {
+		const struct node *node = find_node(c, job->told.places[p].node);
+		for (uint32_t i = 0; node && i < node->config.n_gpus; i++)
+			if (job->told.places[p].gpus >> i & 1)
+				call(c, &c->gpus[node->first_gpu + i], context);
+	}
+}
+
 /* ---- Inventory -------------------------------------------------------------------------------------------------------- */
 
 static void forget_inventory(ww_control *c)
@@ -605,7 +615,6 @@ static ww_status take_envelope(ww_control *c, const struct ww_envelope *from, ui
 	for (uint32_t i = 0; !node->believed && i < n_gpus; i++)
 		c->gpus[node->first_gpu + i].cap_w = NAN;
 	node->boot_id = from->boot_id;
-	node->adopted = !node->believed;
 	node->believed = true;
 	supersede(node, from->seen);
 	return WW_OK;
@@ -619,10 +628,7 @@ static void take_states(ww_control *c, struct node *node, const struct ww_gpu_st
 		rise_to(gpu, &states[i]);
 		if (node->believed)
 			take_gpu(c, gpu, &states[i]);
-		if (node->adopted)
-			gpu->cap_w = isnan(gpu->goal_w) ? gpu->enforced_w : gpu->goal_w;
 	}
-	node->adopted = false;
 }
 
 ww_status take_sample(ww_control *c, const struct ww_sample *sample, struct ww_error *err)
