@@ -194,6 +194,13 @@ static inline double most(double a, double b)
 	return a > b ? a : b;
 }
 
+/* Watts of a node on each row that carries it. */
+static inline void add_load(const struct node *node, double w, double *row_w)
+{
+	for (uint32_t l = 0; l < node->config.n_loads; l++)
+		row_w[node->config.loads[l].row] += node->config.loads[l].frac * w;
+}
+
 /* NAN counts as nothing. */
 static inline float most_known(float a, float b)
 {

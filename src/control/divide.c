@@ -89,8 +89,7 @@ static void find_binding(ww_control *c)
 			float free_w = most_known(gpu->ceiling_w, gpu->recorded_w);
 			w += is_ready(c, gpu) ? free_w : fmaxf(free_w, gpu->charge_w);
 		}
-		for (uint32_t l = 0; l < node->config.n_loads; l++)
-			full_w[node->config.loads[l].row] += node->config.loads[l].frac * w;
+		add_load(node, w, full_w);
 	}
 	for (uint32_t r = 0; r < c->n_rows; r++) {
 		bool binds = full_w[r] > c->rows[r].offer_w * (c->rows[r].binds ? LET_GO : 1 + 1e-9);
@@ -398,8 +397,7 @@ static void sum_soon(const ww_control *c, bool with_lowest, double *row_w)
 			else if (with_lowest || gpu->job == NO_JOB)
 				w += node->config.min_w;
 		}
-		for (uint32_t l = 0; l < node->config.n_loads; l++)
-			row_w[node->config.loads[l].row] += node->config.loads[l].frac * w;
+		add_load(node, w, row_w);
 	}
 }
 
@@ -505,8 +503,7 @@ static void aim_all(ww_control *c)
 			aim(c, gpu, binds);
 			w += is_ready(c, gpu) ? gpu->target_w : gpu->charge_w;
 		}
-		for (uint32_t l = 0; l < node->config.n_loads; l++)
-			row_w[node->config.loads[l].row] += node->config.loads[l].frac * w;
+		add_load(node, w, row_w);
 	}
 }
 

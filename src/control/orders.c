@@ -103,19 +103,12 @@ static float wish_of(const ww_control *c, const struct gpu *gpu, const struct ri
 	return fminf(gpu->target_w, level_w + STAGGER_W);
 }
 
-static void add_need(const ww_control *c, const struct gpu *gpu, double w, double *row_w)
-{
-	const struct ww_node_config *config = &c->nodes[gpu->node].config;
-	for (uint32_t l = 0; l < config->n_loads; l++)
-		row_w[config->loads[l].row] += config->loads[l].frac * w;
-}
-
 static void wish(ww_control *c, struct gpu *gpu, void *context)
 {
 	const struct rise *rise = context;
 	float wish_w = wish_of(c, gpu, rise);
 	if (wish_w > gpu->charge_w)
-		add_need(c, gpu, (double)wish_w - gpu->charge_w, c->row_need_w);
+		add_load(&c->nodes[gpu->node], (double)wish_w - gpu->charge_w, c->row_need_w);
 }
 
 static void bound_part(ww_control *c, struct gpu *gpu, void *context)
@@ -155,8 +148,8 @@ static void set_cap(ww_control *c, struct gpu *gpu, void *context)
 		gpu->why = rise->since_us != WW_NEVER_US && may_rise(c, gpu) ? WW_WHY_STAGGER : WW_WHY_WAITING;
 	}
 	if (cap_w > gpu->charge_w) {
-		add_need(c, gpu, (double)gpu->charge_w - cap_w, c->row_free_w);
-		add_need(c, gpu, (double)cap_w - gpu->charge_w, c->row_need_w);
+		add_load(&c->nodes[gpu->node], (double)gpu->charge_w - cap_w, c->row_free_w);
+		add_load(&c->nodes[gpu->node], (double)cap_w - gpu->charge_w, c->row_need_w);
 		gpu->charge_w = cap_w;
 	}
 	gpu->cap_w = cap_w;
