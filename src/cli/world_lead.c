@@ -87,7 +87,7 @@ bool ww_world_tell(ww_world *w, struct ww_input *input)
 	struct world_control *c = &w->controls[w->charge];
 	if (put(w, c, input))
 		return false;
-	c->step_now = c->must_store = true;
+	c->step_now = true;
 	return true;
 }
 
@@ -119,7 +119,6 @@ static bool store(ww_world *w, struct world_control *c, uint64_t seq)
 	w->store = w->scratch;
 	w->scratch = old;
 	w->account.saves++;
-	c->must_store = false;
 	put(w, c, &(struct ww_input){.kind = WW_INPUT_SAVED, .u.saved = seq});
 	return true;
 }
@@ -181,7 +180,7 @@ static void step(ww_world *w, struct world_control *c)
 		ww_world_check_decision(w, d);
 		ww_world_check_limits(w);
 	}
-	bool saved = (d->save || c->must_store) && store(w, c, d->seq);
+	bool saved = d->save && store(w, c, d->seq);
 	for (uint32_t i = 0; i < d->n_commands && !w->status; i++)
 		if (saved || !d->needs_save[i])
 			send_command(w, &d->commands[i], d->needs_save[i]);
@@ -264,7 +263,7 @@ void ww_world_take_over(ww_world *w)
 		return;
 	int place = free_place(w);
 	struct world_control *c = &w->controls[place];
-	*c = (struct world_control){.epoch = ++w->epoch, .step_now = true, .must_store = true, .ends_us = WW_NEVER_US};
+	*c = (struct world_control){.epoch = ++w->epoch, .step_now = true, .ends_us = WW_NEVER_US};
 	ww_status status = ww_control_create(&c->brain, &err);
 	if (status) {
 		ww_world_fail(w, status, &err);

@@ -46,7 +46,7 @@ struct world_control {
 	int64_t offset_us; /* its monotonic clock is ahead of virtual time by this */
 	int64_t ends_us;   /* of a zombie */
 	int64_t tick_us;
-	bool step_now, must_store;
+	bool step_now;
 };
 
 /* A foreign raise is excused until the controller in charge could know of it. */

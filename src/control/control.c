@@ -129,6 +129,7 @@ static void ask_to_store(ww_control *c)
 ww_status ww_control_put(ww_control *c, const struct ww_input *input, struct ww_error *err)
 {
 	struct ww_now before = c->now;
+	uint64_t epoch = c->leader.epoch;
 	if (input->kind != WW_INPUT_CONFIG && !c->configured)
 		return ww_fail(err, WW_ERR_INVALID, "the inventory must come first");
 	if (!is_sound(input->at))
@@ -137,7 +138,8 @@ ww_status ww_control_put(ww_control *c, const struct ww_input *input, struct ww_
 	ww_status status = take(c, input, err);
 	if (status)
 		c->now = before;
-	else if (input->kind == WW_INPUT_CONFIG || input->kind == WW_INPUT_JOB || input->kind == WW_INPUT_EVENT)
+	else if (input->kind == WW_INPUT_CONFIG || input->kind == WW_INPUT_JOB || input->kind == WW_INPUT_EVENT ||
+	         c->leader.epoch != epoch)
 		ask_to_store(c);
 	return status;
 }

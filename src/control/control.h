@@ -134,8 +134,9 @@ struct ww_decision {
 	struct ww_now at;
 	bool leads;
 	/* The state (ww_control_save) is to be stored durably and WW_INPUT_SAVED to be put before any command with `needs_save` is
-	 * sent; where that fails these commands are not sent. The others may be sent at once. Also set without such a command
-	 * now and then, so that a successor does not count far more than is in force. */
+	 * sent; where that fails these commands are not sent. The others may be sent at once. Also set without such a command:
+	 * until what nobody tells again (inventory, job, event, leader) is stored, and now and then, so that a successor does
+	 * not count far more than is in force. */
 	bool save;
 	uint32_t n_commands;
 	const struct ww_command *commands;

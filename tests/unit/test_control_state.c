@@ -204,6 +204,26 @@ static void an_older_leader_is_old_news(void **state)
 	tear_down(&r);
 }
 
+/* The next one must count what this one found in force. */
+static void that_someone_leads_is_stored(void **state)
+{
+	struct rig r;
+	(void)state;
+	set_up_capped(&r);
+	step(&r);
+	put_saved(&r, r.d.seq);
+	lead(&r, EPOCH);
+	step(&r);
+	assert_false(r.d.save);
+	lead(&r, EPOCH + 1);
+	step(&r);
+	assert_true(r.d.save);
+	put_saved(&r, r.d.seq);
+	step(&r);
+	assert_false(r.d.save);
+	tear_down(&r);
+}
+
 /* A raise on its way would be forgotten if it counted as superseded by a command that was never sent. */
 static void what_was_never_sent_supersedes_nothing(void **state)
 {
@@ -489,6 +509,7 @@ int main(void)
 		cmocka_unit_test(a_leader_that_was_replaced_believes_nobody),
 		cmocka_unit_test(the_same_leader_again_changes_nothing),
 		cmocka_unit_test(an_older_leader_is_old_news),
+		cmocka_unit_test(that_someone_leads_is_stored),
 		cmocka_unit_test(what_was_never_sent_supersedes_nothing),
 		cmocka_unit_test(a_new_inventory_keeps_what_is_known),
 		cmocka_unit_test(a_new_node_counts_its_maximum),
