@@ -8,6 +8,37 @@
 #define PHASE_MOST_US 50000
 #define TURNS_MOST 64
 
+/* ---- Turns ---------------------------------------------------------------------------------------------------------- */
+
+static bool is_before(const ww_world *w, uint32_t p, uint32_t q)
+{
+	int64_t p_us = w->agents[p].due_us, q_us = w->agents[q].due_us;
+	return p_us < q_us || (p_us == q_us && p < q);
+}
+
+static void take_turn(ww_world *w, uint32_t turn, uint32_t node)
+{
+	w->turns[turn] = node;
+	w->agents[node].turn = turn;
+}
+
+static void set_due(ww_world *w, uint32_t node, int64_t due_us)
+{
+	uint32_t at = w->agents[node].turn;
+	w->agents[node].due_us = due_us;
+	for (; at > 0 && is_before(w, node, w->turns[(at - 1) / 2]); at = (at - 1) / 2)
+		take_turn(w, at, w->turns[(at - 1) / 2]);
+	for (uint32_t next = 2 * at + 1; next < w->n_nodes; next = 2 * at + 1) {
+		if (next + 1 < w->n_nodes && is_before(w, w->turns[next + 1], w->turns[next]))
+			next++;
+		if (!is_before(w, w->turns[next], node))
+			break;
+		take_turn(w, at, w->turns[next]);
+		at = next;
+	}
+	take_turn(w, at, node);
+}
+
 /* ---- Readings ------------------------------------------------------------------------------------------------------- */
 
 static struct ww_reading known(double value, int64_t age_us)
@@ -97,8 +128,8 @@ static void write_cap(ww_world *w, uint32_t node, const struct ww_node_act *act)
 	if (w->spec.trace)
 		ww_world_trace(w, "node %u gpu %u: writes %.1f W over %.1f W%s", node, gpu, (double)act->u.write.cap_w,
 		               before_w, ok ? "" : ", fails");
-	if (after_w > before_w)
-		ww_world_check_limits(w);
+	if (after_w != before_w)
+		ww_world_check_node(w, node);
 }
 
 static void carry_out(ww_world *w, uint32_t node, const struct ww_node_act *act)
@@ -151,7 +182,7 @@ static void run_brain(ww_world *w, uint32_t node)
 	due_us = due_us == WW_NEVER_US ? due_us : due_us + a->boot_us;
 	/* A brain that wants to go on at once has had its turns. */
 	due_us = due_us > now_us ? due_us : now_us + 1000;
-	a->due_us = due_us < a->period_us ? due_us : a->period_us;
+	set_due(w, node, due_us < a->period_us ? due_us : a->period_us);
 }
 
 /* ---- Agents ----------------------------------------------------------------------------------------------------------- */
@@ -190,7 +221,8 @@ static void start_agent(ww_world *w, uint32_t node)
 	for (uint32_t i = 0; i < a->n_shares; i++)
 		a->shares[i].left = false;
 	a->start_us = WW_NEVER_US;
-	a->period_us = a->due_us = ww_world_now(w);
+	a->period_us = ww_world_now(w);
+	set_due(w, node, a->period_us);
 	if (w->spec.trace)
 		ww_world_trace(w, "node %u: agent starts", node);
 }
@@ -203,7 +235,7 @@ void ww_world_agent_stop(ww_world *w, uint32_t node, int64_t start_us)
 	start_us = on_beat(a, start_us);
 	if (a->start_us == WW_NEVER_US || start_us > a->start_us)
 		a->start_us = start_us;
-	a->due_us = a->start_us;
+	set_due(w, node, a->start_us);
 }
 
 void ww_world_agent_take(ww_world *w, uint32_t node, const struct ww_command *command)
@@ -246,28 +278,24 @@ void ww_world_machine_on(ww_world *w, uint32_t node)
 int64_t ww_world_agents_due(void *world)
 {
 	const ww_world *w = world;
-	int64_t due_us = WW_NEVER_US;
-	for (uint32_t i = 0; i < w->n_nodes; i++)
-		due_us = w->agents[i].due_us < due_us ? w->agents[i].due_us : due_us;
-	return due_us;
+	return w->n_nodes ? w->agents[w->turns[0]].due_us : WW_NEVER_US;
 }
 
 void ww_world_agents_run(void *world, struct ww_now now)
 {
 	ww_world *w = world;
-	for (uint32_t i = 0; i < w->n_nodes && !w->status; i++) {
-		struct world_agent *a = &w->agents[i];
-		if (a->due_us > now.mono_us)
-			continue;
+	while (!w->status && ww_world_agents_due(w) <= now.mono_us) {
+		uint32_t node = w->turns[0];
+		struct world_agent *a = &w->agents[node];
 		if (!a->brain)
-			start_agent(w, i);
+			start_agent(w, node);
 		if (w->status)
 			return;
 		if (now.mono_us >= a->period_us) {
-			read_jobs(w, i);
+			read_jobs(w, node);
 			a->period_us = now.mono_us + w->spec.period_us;
 		}
-		run_brain(w, i);
+		run_brain(w, node);
 	}
 }
 
@@ -317,7 +345,7 @@ static void init_agent(ww_world *w, uint32_t node, struct ww_rng *rng)
 	for (uint32_t g = 0; g < a->n_gpus; g++)
 		w->gpus[a->first_gpu + g] = (struct world_gpu){.node = node, .charge_w = INFINITY, .cap_w = NAN};
 	a->phase_us = ww_rng_below(rng, PHASE_MOST_US);
-	a->start_us = a->due_us = a->phase_us;
+	a->start_us = a->phase_us;
 	a->boot_us = -(int64_t)(1 + ww_rng_below(rng, 1000000)) * WW_SECOND_US;
 	a->boot_id = ww_rng_u64(rng) | 1;
 	a->heard_us = -WW_NEVER_US;
@@ -328,7 +356,8 @@ ww_status ww_world_agents_init(ww_world *w, struct ww_error *err)
 {
 	struct ww_rng rng;
 	w->agents = calloc(w->n_nodes + 1, sizeof *w->agents);
-	if (!w->agents)
+	w->turns = calloc(w->n_nodes + 1, sizeof *w->turns);
+	if (!w->agents || !w->turns)
 		return ww_fail(err, WW_ERR_NOMEM, "out of memory");
 	for (uint32_t i = 0; i < w->n_nodes; i++) {
 		w->agents[i].first_gpu = w->n_gpus;
@@ -339,8 +368,14 @@ ww_status ww_world_agents_init(ww_world *w, struct ww_error *err)
 	if (!w->gpus)
 		return ww_fail(err, WW_ERR_NOMEM, "out of memory");
 	ww_rng_seed(&rng, w->spec.seed + 1);
-	for (uint32_t i = 0; i < w->n_nodes; i++)
+	for (uint32_t i = 0; i < w->n_nodes; i++) {
+		w->agents[i].due_us = WW_NEVER_US;
+		take_turn(w, i, i);
+	}
+	for (uint32_t i = 0; i < w->n_nodes; i++) {
 		init_agent(w, i, &rng);
+		set_due(w, i, w->agents[i].start_us);
+	}
 	return place_jobs(w, err);
 }
 
@@ -351,5 +386,6 @@ void ww_world_agents_finish(ww_world *w)
 		ww_buf_finish(&w->agents[i].journal);
 	}
 	free(w->agents);
+	free(w->turns);
 	free(w->shares);
 }

@@ -39,22 +39,29 @@ static bool excused(const ww_world *w, const struct world_gpu *gpu)
 	return gpu->foreign && (gpu->foreign != FOREIGN_TOLD || ww_world_now(w) < gpu->until_us);
 }
 
-static void add_node(ww_world *w, uint32_t node)
+static struct world_watts watts_of(const ww_world *w, const struct world_agent *a)
 {
-	const struct world_agent *a = &w->agents[node];
-	const struct ww_node_config *config = &w->spec.config->nodes[node];
-	double limits_w = 0, charges_w = 0;
+	struct world_watts sum = {0};
 	for (uint32_t g = a->first_gpu; g < a->first_gpu + a->n_gpus; g++) {
 		const struct world_gpu *gpu = &w->gpus[g];
 		double enforced_w = ww_plant_enforced_w(w->plant, g), charge_w = (double)gpu->charge_w;
 		/* One GPU above its charge does not hide behind another that is below. */
-		limits_w += enforced_w > charge_w && !excused(w, gpu) ? enforced_w : charge_w;
-		charges_w += charge_w;
+		sum.limits_w += enforced_w > charge_w && !excused(w, gpu) ? enforced_w : charge_w;
+		sum.charges_w += charge_w;
 	}
+	return sum;
+}
+
+/* Adds what the node has to its rows, or by how much it has changed since. */
+static void add_node(ww_world *w, uint32_t node, struct world_watts since)
+{
+	struct world_agent *a = &w->agents[node];
+	const struct ww_node_config *config = &w->spec.config->nodes[node];
+	a->watts = watts_of(w, a);
 	for (uint32_t l = 0; l < config->n_loads; l++) {
 		struct world_row *row = &w->rows[config->loads[l].row];
-		row->limits_w += (double)config->loads[l].frac * limits_w;
-		row->charges_w += (double)config->loads[l].frac * charges_w;
+		row->watts.limits_w += (double)config->loads[l].frac * (a->watts.limits_w - since.limits_w);
+		row->watts.charges_w += (double)config->loads[l].frac * (a->watts.charges_w - since.charges_w);
 	}
 }
 
@@ -74,15 +81,31 @@ void ww_world_check_limits(ww_world *w)
 		return;
 	uint64_t broken = w->account.broken_a;
 	for (uint32_t r = 0; r < w->n_rows; r++)
-		w->rows[r].limits_w = w->rows[r].charges_w = 0;
+		w->rows[r].watts = (struct world_watts){0};
 	for (uint32_t i = 0; i < w->n_nodes; i++)
-		add_node(w, i);
+		add_node(w, i, (struct world_watts){0});
 	for (uint32_t r = 0; r < w->n_rows; r++)
-		if (above(w->rows[r].limits_w, w->rows[r].charges_w))
+		if (above(w->rows[r].watts.limits_w, w->rows[r].watts.charges_w))
 			breach(w, &w->account.broken_a, r, "(a) limits in force above charges",
-			       (double[]){w->rows[r].limits_w, w->rows[r].charges_w});
+			       (double[]){w->rows[r].watts.limits_w, w->rows[r].watts.charges_w});
 	for (uint32_t i = 0; w->spec.trace && broken < w->account.broken_a && i < w->n_nodes; i++)
 		trace_node(w, i);
+}
+
+/* Sums that were changed here and there are as good as new ones but for rounding: what looks broken is summed again. */
+void ww_world_check_node(ww_world *w, uint32_t node)
+{
+	const struct ww_node_config *config = &w->spec.config->nodes[node];
+	bool broken = false;
+	if (!w->decided)
+		return;
+	add_node(w, node, w->agents[node].watts);
+	for (uint32_t l = 0; l < config->n_loads; l++) {
+		const struct world_watts *watts = &w->rows[config->loads[l].row].watts;
+		broken = broken || above(watts->limits_w, watts->charges_w);
+	}
+	if (broken)
+		ww_world_check_limits(w);
 }
 
 /* ---- (b) charges <= budgets -------------------------------------------------------------------------------------------- */
@@ -116,14 +139,14 @@ static void take_charges(ww_world *w, const struct ww_decision *d)
 		w->gpus[g].cap_w = d->gpus[g].cap_w;
 	}
 	for (uint32_t r = 0; r < w->n_rows; r++)
-		w->rows[r].charges_w = 0;
+		w->rows[r].watts.charges_w = 0;
 	for (uint32_t i = 0; i < w->n_nodes; i++) {
 		const struct ww_node_config *config = &w->spec.config->nodes[i];
 		double charges_w = 0;
 		for (uint32_t g = 0; g < config->n_gpus; g++)
 			charges_w += (double)w->gpus[w->agents[i].first_gpu + g].charge_w;
 		for (uint32_t l = 0; l < config->n_loads; l++)
-			w->rows[config->loads[l].row].charges_w += (double)config->loads[l].frac * charges_w;
+			w->rows[config->loads[l].row].watts.charges_w += (double)config->loads[l].frac * charges_w;
 	}
 }
 
@@ -131,7 +154,7 @@ static void check_row(ww_world *w, uint32_t r)
 {
 	const struct ww_row_decision *d = &w->rows[r].last;
 	const struct ww_row *config = &w->spec.config->rows[r];
-	double need_w = w->rows[r].charges_w + d->non_gpu_w + d->guard_w;
+	double need_w = w->rows[r].watts.charges_w + d->non_gpu_w + d->guard_w;
 	double excess_w = need_w > d->budget_w ? need_w - d->budget_w : 0;
 	double slack_w = TOLERANCE * need_w + 1e-3;
 	if (isnan(need_w) || isnan(d->budget_w) || fabs(d->missing_w - excess_w) > slack_w || isnan(d->missing_w))

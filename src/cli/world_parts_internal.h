@@ -20,12 +20,18 @@ struct world_share {
 	bool left; /* its agent knows that the job has ended */
 };
 
+/* Sums of GPUs: the limits in force that count, and their charges. */
+struct world_watts {
+	double limits_w, charges_w;
+};
+
 struct world_agent {
 	ww_node *brain; /* NULL while it is down */
 	struct ww_buf journal;
 	int64_t start_us;  /* it starts then, WW_NEVER_US = it runs */
 	int64_t period_us; /* the next readings */
 	int64_t due_us;    /* the next work */
+	uint32_t turn;     /* its place in the world's turns */
 	int64_t phase_us;  /* of its periods in the second */
 	int64_t boot_us;   /* when the machine's monotonic clock was 0 */
 	uint64_t boot_id;
@@ -38,6 +44,7 @@ struct world_agent {
 	int64_t behind_us;          /* since then a command has been on its way or lost; WW_NEVER_US = none */
 	struct ww_fence sent, took; /* the highest command sent and delivered */
 	uint32_t n_foreign;         /* GPUs with a foreign raise */
+	struct world_watts watts;   /* in the sums of its rows */
 };
 
 struct world_control {
@@ -70,7 +77,7 @@ struct world_row {
 	struct ww_row_decision last;
 	double budget_before_w; /* of the decision before */
 	int64_t missing_us;     /* watts were missing then, -WW_NEVER_US = never */
-	double limits_w, charges_w;
+	struct world_watts watts;
 };
 
 struct world_item {
@@ -109,6 +116,7 @@ struct ww_world {
 	uint32_t n_nodes, n_rows, n_gpus;
 	struct world_agent *agents;
 	struct world_share *shares;
+	uint32_t *turns; /* heap of agents: the earliest due first, of those the first in the inventory */
 	struct world_id *ids;
 	struct ww_node_act acts[WORLD_ACTS];
 	struct ww_node_in inputs[WORLD_INPUTS];
@@ -168,6 +176,8 @@ void ww_world_controls_run(void *world, struct ww_now now);
 /* world_check.c */
 void ww_world_check_decision(ww_world *w, const struct ww_decision *decision);
 void ww_world_check_limits(ww_world *w);
+/* The same where only this node's limits changed since. */
+void ww_world_check_node(ww_world *w, uint32_t node);
 void ww_world_check_power(ww_world *w);
 void ww_world_note_event(ww_world *w, const struct ww_event *event);
 void ww_world_note_unsteady(ww_world *w); /* power may be above the budget for settle + 5 s from now */
