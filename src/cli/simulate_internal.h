@@ -56,9 +56,9 @@ struct ww_job_mean {
  * is in charge; only the baseline of a cut is control's.
  */
 struct ww_event_run {
-	const struct ww_scenario_event *told; /* the last version */
-	uint32_t announced, begins;           /* it is told; power is to fall, if that could be known by then */
-	uint32_t first, from, end;
+	const struct ww_scenario_event *told;  /* the last version */
+	uint32_t announced, begins;            /* it is told; power is to fall, if that could be known by then */
+	uint32_t first, from, end, over;       /* over: its ramp up has ended, perhaps after the scenario */
 	uint32_t led;                          /* seconds from `announced` to `end` with a controller in charge */
 	double baseline_w, limit_w, missing_w; /* NAN = not known; missing as control said last while it was in force */
 	double *power_w, *budget_w, *dips_w;   /* per second; the true power at the event's boundary */
@@ -127,7 +127,8 @@ struct ww_event_figures {
 	double begins_s;      /* from its start to when the cut begins; below 0 = before it */
 	double first_below_s; /* and to the first second below its limit that others follow to the start, or after it */
 	double snapback_frac; /* highest minute in the hour after / in the hour before */
-	double missing_w;     /* with everything at its lowest; 0 = feasible */
+	double back_s; /* from the end of its ramp up, until tokens/s of the last minute are 99 % of the hour before */
+	double missing_w; /* with everything at its lowest; 0 = feasible */
 };
 struct ww_event_figures ww_event_figures(const struct ww_run *run, size_t event);
 

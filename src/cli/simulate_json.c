@@ -21,6 +21,7 @@ static void json_power(ww_json *json, const struct ww_event_figures *f)
 	ww_json_number(json, "time_to_target_s", f->to_target_s);
 	ww_json_number(json, "time_to_95_s", f->to_most_s);
 	ww_json_number(json, "snapback_max_frac", f->snapback_frac);
+	ww_json_number(json, "back_s", f->back_s);
 	ww_json_number(json, "missing_w", f->missing_w);
 }
 

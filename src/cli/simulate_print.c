@@ -98,6 +98,18 @@ static void print_time(const struct ww_event_figures *f, FILE *out)
 		fputs("  at the target   from its first second on\n", out);
 }
 
+static void print_after(const struct ww_event_figures *f, FILE *out)
+{
+	if (!isfinite(f->snapback_frac))
+		return;
+	fprintf(out, "  afterwards      highest minute %.1f %% of the highest before; tokens/s ",
+	        100 * f->snapback_frac);
+	if (isnan(f->back_s))
+		fputs("NOT back at 99 %\n", out);
+	else
+		fprintf(out, "back at 99 %% after %.0f s\n", f->back_s);
+}
+
 static void print_floors(const struct ww_simulated *s, size_t event, FILE *out)
 {
 	const struct ww_run *run = s->runs[WW_DIVISION_AUTO];
@@ -134,8 +146,7 @@ static void print_event(const struct ww_simulated *s, size_t i, FILE *out)
 	print_time(&f, out);
 	fprintf(out, "  left unused     %s of the baseline, and %s in pauses of jobs\n", percent(f.unused_frac, unused),
 	        percent(f.dips_frac, dips));
-	if (isfinite(f.snapback_frac))
-		fprintf(out, "  afterwards      highest minute %.1f %% of the highest before\n", 100 * f.snapback_frac);
+	print_after(&f, out);
 	print_floors(s, i, out);
 }
 

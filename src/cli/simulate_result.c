@@ -7,6 +7,7 @@
 #define HOUR_S 3600
 #define MINUTE_S 60
 #define MOST_OF_CUT 0.95
+#define BACK 0.99       /* of the tokens/s before */
 #define LEAST_GAP 0.004 /* of the objective, between equal cut and oracle; as in wattweir compare */
 /* Of throughput: rounding of caps, and what power that jitters loses at the highest cap. */
 #define FLOOR_TOLERANCE 0.002
@@ -67,6 +68,16 @@ static double first_below(const struct ww_event_run *e)
 	return at < e->end ? (double)at - e->first : NAN;
 }
 
+/* Pauses count before and after. */
+static double back_after(const struct ww_run *run, const struct ww_event_run *e)
+{
+	double wanted_tps = BACK * mean_of(run->tps, hour_before(e->first), e->first);
+	for (uint32_t at = e->over; at >= MINUTE_S && at <= run->seconds; at++)
+		if (mean_of(run->tps, at - MINUTE_S, at) >= wanted_tps)
+			return at - e->over;
+	return NAN;
+}
+
 static void find_unused(const struct ww_event_run *e, struct ww_event_figures *f)
 {
 	double unused_w = 0, dips_w = 0;
@@ -92,6 +103,7 @@ struct ww_event_figures ww_event_figures(const struct ww_run *run, size_t event)
 	                             .to_most_s = time_to(e, MOST_OF_CUT),
 	                             .begins_s = (double)e->begins - e->first,
 	                             .first_below_s = first_below(e),
+	                             .back_s = back_after(run, e),
 	                             .missing_w = e->missing_w};
 	for (uint32_t i = e->from; i < e->end; i++)
 		f.worst_over_w = fmax(f.worst_over_w, e->power_w[i] - e->budget_w[i]);

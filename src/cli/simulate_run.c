@@ -36,6 +36,11 @@ static int64_t ramp_down_of(const struct ww_scenario_event *e)
 	return e->cls == WW_CLASS_PROTECTION ? 0 : e->ramp_down_us;
 }
 
+static int64_t ramp_up_of(const struct ww_scenario_event *e)
+{
+	return e->cls == WW_CLASS_PROTECTION ? 0 : e->ramp_up_us;
+}
+
 static uint32_t within(uint32_t v, uint32_t lo, uint32_t hi)
 {
 	return v < lo ? lo : v > hi ? hi : v;
@@ -72,6 +77,7 @@ static void time_event(const struct ww_scene *scene, uint32_t seconds, struct ww
 	e->first = within(seconds_up(told->start_us), 0, seconds);
 	e->end = end_us == WW_NEVER_US ? seconds : within((uint32_t)(end_us / WW_SECOND_US), e->first, seconds);
 	e->from = within(seconds_up(from_us), e->first, e->end);
+	e->over = e->end + seconds_up(ramp_up_of(told));
 }
 
 static void start_events(const struct ww_scene *scene, struct ww_run *run)

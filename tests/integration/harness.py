@@ -31,10 +31,10 @@ class Skip(Exception):
     """The case cannot run here."""
 
 
-def run(*args, env=None, stdin=None, stdout=subprocess.PIPE):
+def run(*args, env=None, stdin=None, stdout=subprocess.PIPE, timeout=100):
     """wattweir with these arguments, from the source root; output as text."""
     return subprocess.run([PROGRAM, *map(str, args)], cwd=SOURCE, env={**os.environ, **(env or {})}, input=stdin,
-                          stdout=stdout, stderr=subprocess.PIPE, text=True, errors="replace", timeout=100, check=False)
+                          stdout=stdout, stderr=subprocess.PIPE, text=True, errors="replace", timeout=timeout, check=False)
 
 
 def good(*args, code=0, **how):
