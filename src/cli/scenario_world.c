@@ -115,6 +115,7 @@ static void fill_site(struct ww_scene *scene)
 	                                   .valid_for_us = s->lease_us,
 	                                   .settle_us = s->settle_us,
 	                                   .after = s->after,
+	                                   .trim = s->trim,
 	                                   .n_rows = (uint32_t)s->n_rows,
 	                                   .n_nodes = (uint32_t)s->n_nodes,
 	                                   .rows = scene->row_configs,

@@ -199,7 +199,8 @@ static void tell(ww_control *c)
 	for (uint32_t g = 0; g < c->n_gpus; g++) {
 		struct gpu *gpu = &c->gpus[g];
 		gpu->decided_w = gpu->charge_w;
-		c->gpu_decisions[g] = (struct ww_gpu_decision){gpu->charge_w, gpu->cap_w, gpu->target_w, gpu->why};
+		c->gpu_decisions[g] =
+			(struct ww_gpu_decision){gpu->charge_w, gpu->cap_w, gpu->target_w, gpu->moved_w, gpu->why};
 	}
 	tell_jobs(c);
 	for (uint32_t i = 0; i < c->n_events; i++) {

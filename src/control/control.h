@@ -96,6 +96,7 @@ struct ww_gpu_decision {
 	float charge_w; /* what the rows count for it */
 	float cap_w;    /* commanded last, NAN = nothing yet */
 	float target_w; /* where it is going */
+	float trim_w;   /* of that, whole watts moved to it from others of its job; below 0: from it to others */
 	uint8_t why;    /* enum ww_why */
 };
 

@@ -66,8 +66,10 @@ struct gpu {
 	uint8_t why;
 	float charge_w, decided_w, stored_w; /* charge now; in the last decision; in the state that was stored last */
 	float cap_w, target_w;
-	float rest_frac;   /* of its cap that it does not draw, smoothed; NAN = not settled */
-	float lean_frac;   /* of its job's cap, that it has more; the sum over a job is 0 */
+	float need_frac; /* its draw as a part of its equal cap, mean since its job's watts were moved; NAN = not known */
+	float lean_frac;   /* of its equal cap that it should have more */
+	float lean_w;      /* the same in whole watts, as its limits allow; the sum over a job is 0 */
+	float moved_w;     /* of that, in its target */
 	int64_t raised_us; /* last rise of its cap, for steps of a restore */
 };
 
@@ -81,6 +83,8 @@ struct job {
 	double cut_frac, equal_cut_frac, throughput_frac, kept_floor_frac, trust;
 	uint8_t why;
 	double ahead_cut[STEPS_AHEAD]; /* NAN = none */
+	uint32_t n_needs;              /* readings behind the needs of its GPUs */
+	float laid_w;                  /* sum of the equal caps that lean_w was made for */
 };
 
 struct event {
@@ -115,7 +119,7 @@ struct row {
 	double charge_w; /* of its GPUs now */
 	double fixed_w;  /* of those that no job is divided for */
 	bool binds;
-	bool overleant;       /* what its GPUs have more than their shares is more than it can carry */
+	double lean_part;     /* of what its GPUs have more than their shares, that it can carry */
 	uint16_t binds_ahead; /* one bit per moment */
 };
 
@@ -199,6 +203,12 @@ static inline void add_load(const struct node *node, double w, double *row_w)
 {
 	for (uint32_t l = 0; l < node->config.n_loads; l++)
 		row_w[node->config.loads[l].row] += node->config.loads[l].frac * w;
+}
+
+/* Whether a limit can be sent to it. */
+static inline bool is_ready(const ww_control *c, const struct gpu *gpu)
+{
+	return !c->nodes[gpu->node].silent && gpu->managed;
 }
 
 /* NAN counts as nothing. */
@@ -285,10 +295,10 @@ float lowest_of(const ww_control *c, const struct gpu *gpu);
 
 /* ---- lean.c ---------------------------------------------------------------------------------------------------------- */
 
-/* Moves watts between the GPUs of each job, by their draws under the targets of the last step. */
+/* Moves whole watts between the GPUs of each job that is divided, by what they draw under the caps that were read back. */
 void lean_jobs(ww_control *c);
 /* The job is another one now. */
-void forget_lean(ww_control *c, const struct job *job);
+void forget_lean(ww_control *c, struct job *job);
 
 /* ---- orders.c -------------------------------------------------------------------------------------------------------- */
 

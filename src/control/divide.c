@@ -62,11 +62,6 @@ static void smooth(double *slow, double v)
 
 /* ---- What can be steered, and what cannot ------------------------------------------------------------------------------- */
 
-static bool is_ready(const ww_control *c, const struct gpu *gpu)
-{
-	return !c->nodes[gpu->node].silent && gpu->managed;
-}
-
 static bool node_binds(const ww_control *c, const struct node *node)
 {
 	for (uint32_t l = 0; l < node->config.n_loads; l++)
@@ -457,20 +452,23 @@ static void judge_events(ww_control *c)
 
 /* ---- Targets ------------------------------------------------------------------------------------------------------------ */
 
-/* The watts that a GPU has more than its share: none where its rows could not carry what all there have more. */
+/* The watts that a GPU has more than its share: as much of them as all its rows can carry of what all there have more. */
 static float leaning(const ww_control *c, const struct gpu *gpu)
 {
 	const struct ww_node_config *config = &c->nodes[gpu->node].config;
-	for (uint32_t l = 0; gpu->lean_frac > 0 && l < config->n_loads; l++)
-		if (c->rows[config->loads[l].row].overleant)
-			return 0;
-	return gpu->lean_frac;
+	double part = 1;
+	if (c->config.trim == WW_TRIM_OFF || !c->jobs[gpu->job]->divided)
+		return 0;
+	for (uint32_t l = 0; gpu->lean_w > 0 && l < config->n_loads; l++)
+		part = least(part, c->rows[config->loads[l].row].lean_part);
+	return part < 1 ? floorf((float)part * gpu->lean_w) : gpu->lean_w;
 }
 
 static void aim(ww_control *c, struct gpu *gpu, bool binds)
 {
 	const struct node *node = &c->nodes[gpu->node];
 	const struct job *job = gpu->job == NO_JOB ? NULL : c->jobs[gpu->job];
+	gpu->moved_w = 0;
 	if (!binds && !(job && job->divided)) {
 		gpu->target_w = gpu->ceiling_w;
 		gpu->why = WW_WHY_NO_BUDGET;
@@ -479,7 +477,8 @@ static void aim(ww_control *c, struct gpu *gpu, bool binds)
 		gpu->why = WW_WHY_IDLE;
 	} else {
 		float plain_w = cap_at(c, gpu, job, job->divided ? job->cut_frac : c->usual_cut);
-		gpu->target_w = fminf(fmaxf(plain_w * (1 + leaning(c, gpu)), lowest_of(c, gpu)), gpu->ceiling_w);
+		gpu->moved_w = leaning(c, gpu);
+		gpu->target_w = fminf(fmaxf(plain_w + gpu->moved_w, lowest_of(c, gpu)), gpu->ceiling_w);
 		gpu->why = job->why;
 	}
 	if (!gpu->managed)
@@ -507,20 +506,30 @@ static void aim_all(ww_control *c)
 	}
 }
 
-/* Shares keep every row; with what GPUs have more, a row that carries part of a job may not be kept. */
+/* Shares keep every row; with what GPUs have more, a row that carries part of a job may not be kept. It then carries the
+ * part of it that its free watts allow. */
 static void aim_within_rows(ww_control *c)
 {
 	bool over = false;
 	for (uint32_t r = 0; r < c->n_rows; r++)
-		c->rows[r].overleant = false;
+		c->rows[r].lean_part = 1;
 	aim_all(c);
 	for (uint32_t r = 0; r < c->n_rows; r++) {
 		struct row *row = &c->rows[r];
-		row->overleant = row->binds && c->row_need_w[r] > row->offer_w * (1 + MARGIN);
-		over = over || row->overleant;
+		c->row_free_w[r] = c->row_need_w[r];
+		row->lean_part = row->binds && c->row_need_w[r] > row->offer_w * (1 + MARGIN) ? 0 : 1;
+		over = over || row->lean_part < 1;
 	}
-	if (over)
-		aim_all(c);
+	if (!over)
+		return;
+	aim_all(c);
+	for (uint32_t r = 0; r < c->n_rows; r++) {
+		struct row *row = &c->rows[r];
+		if (row->lean_part < 1 && c->row_free_w[r] > c->row_need_w[r])
+			row->lean_part =
+				most(0, row->offer_w - c->row_need_w[r]) / (c->row_free_w[r] - c->row_need_w[r]);
+	}
+	aim_all(c);
 }
 
 void divide(ww_control *c)

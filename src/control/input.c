@@ -230,6 +230,7 @@ static void put_gpus(const struct ww_decision *d, struct ww_buf *buf)
 		ww_buf_f32(buf, d->gpus[i].charge_w);
 		ww_buf_f32(buf, d->gpus[i].cap_w);
 		ww_buf_f32(buf, d->gpus[i].target_w);
+		ww_buf_f32(buf, d->gpus[i].trim_w);
 		ww_buf_u8(buf, d->gpus[i].why);
 	}
 }

@@ -1,97 +1,192 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One job, one sum of watts. The GPUs of a job run at the pace of the slowest, and under equal caps the others wait for it
- * and draw less than they may. Their watts go to it, little by little, until all draw what they may.
+ * and draw less than they may. What each draws at that pace is what it needs; whole watts go from those that need less to
+ * those that need more, until all draw the same part of their caps.
+ *
+ * Draws count by the boards' own sensors, which also hold the caps: a gain of the sensor is part of the need. They say
+ * nothing while no cap holds the job (a pause, heat, a slow network), nor of a GPU that does not work.
  */
 #include "control/control_internal.h"
 
 #include <math.h>
 
-#define LEAN_STEPS 8 /* between two moves of a job */
-#define GAIN 0.6f    /* of the difference, in one move: less than all, so that no other GPU becomes the slowest */
-#define BINDS 0.015f /* of its cap: the slowest leaves no more than that while its cap is what holds the job */
-#define EVEN 0.01f   /* of a cap: differences that are noise */
-#define SMOOTH 0.25f
+#define GAIN 0.8f        /* of the difference, in one move: less than all, so that no other GPU becomes the slowest */
+#define BINDS 0.015f     /* of its cap: the slowest leaves no more than that while its cap is what holds the job */
+#define WORKS 0.5f       /* of its cap: a GPU that draws less does something else than wait for a slower one */
+#define EVEN 0.004f      /* of a cap: less is not worth a move, */
+#define NOISE 0.02f      /* nor is what one reading may show by chance; the mean of many shows less */
+#define FEWEST 6         /* readings before a move */
+#define MOST 64          /* behind a mean */
 #define LEAN_MOST 0.15f  /* of a cap */
 #define AT_TARGET_W 3.0f /* as near as a dead band lets it */
 
-/* What the GPUs of a job leave of their caps. */
-struct rests {
+/* The GPUs of one job. */
+struct team {
+	const struct job *job;
 	uint32_t n;
-	float sum, least, most;
-	float room; /* of the moves that lowest and highest limits leave, 0..1 */
 	bool settled;
+	float equal_w;          /* sum of the caps without moves, of all that can be steered */
+	float used, least_used; /* the highest and the lowest part of their caps that they draw */
+	float needs, leans_w;   /* sums */
+	float scale, part;      /* of the moves: so that their sum is 0; so that limits hold */
+	float carry_w;          /* wanted by the GPUs before, and not given yet */
+	bool again;
 };
 
-static bool is_settled(const ww_control *c, const struct gpu *gpu)
+static float equal_cap_of(const ww_control *c, const struct gpu *gpu, const struct team *team)
 {
-	return gpu->managed && !c->nodes[gpu->node].silent && !isnan(gpu->draw_w) &&
-	       fabsf(gpu->enforced_w - gpu->target_w) <= AT_TARGET_W &&
-	       c->now.mono_us - gpu->changed_us >= c->config.settle_us;
+	return cap_at(c, gpu, team->job, team->job->cut_frac);
 }
 
+static bool works(const ww_control *c, const struct gpu *gpu)
+{
+	return is_ready(c, gpu) && gpu->held && gpu->draw_w >= WORKS * gpu->enforced_w;
+}
+
+/* ---- What each needs ---------------------------------------------------------------------------------------------------- */
+
+static void look(ww_control *c, struct gpu *gpu, void *context)
+{
+	struct team *team = context;
+	if (!is_ready(c, gpu))
+		return;
+	team->equal_w += equal_cap_of(c, gpu, team);
+	team->settled = team->settled && c->now.mono_us - gpu->changed_us >= c->config.settle_us &&
+	                fabsf(gpu->enforced_w - gpu->target_w) <= AT_TARGET_W;
+	if (!works(c, gpu))
+		return;
+	team->n++;
+	team->used = fmaxf(team->used, gpu->draw_w / gpu->enforced_w);
+}
+
+/* A GPU that works again begins its mean anew. */
 static void measure(ww_control *c, struct gpu *gpu, void *context)
 {
-	struct rests *r = context;
-	float rest = is_settled(c, gpu) ? 1 - gpu->draw_w / gpu->enforced_w : NAN;
-	gpu->rest_frac = isnan(gpu->rest_frac) ? rest : gpu->rest_frac + SMOOTH * (rest - gpu->rest_frac);
-	r->settled = r->settled && !isnan(gpu->rest_frac);
-	r->n++;
-	r->sum += gpu->rest_frac;
-	r->least = fminf(r->least, gpu->rest_frac);
-	r->most = fmaxf(r->most, gpu->rest_frac);
+	struct team *team = context;
+	float equal_w = equal_cap_of(c, gpu, team), need = works(c, gpu) ? gpu->draw_w / equal_w : NAN;
+	bool fresh = team->job->n_needs <= 1 || isnan(gpu->need_frac);
+	gpu->need_frac = fresh ? need : gpu->need_frac + (need - gpu->need_frac) / (float)team->job->n_needs;
+	if (isnan(gpu->need_frac))
+		return;
+	float used = gpu->need_frac / (1 + gpu->lean_w / equal_w);
+	team->needs += gpu->need_frac;
+	team->used = fmaxf(team->used, used);
+	team->least_used = fminf(team->least_used, used);
 }
 
-static float leaned(const struct gpu *gpu, const struct rests *r)
+/* ---- Moving ------------------------------------------------------------------------------------------------------------- */
+
+static void move(ww_control *c, struct gpu *gpu, void *context)
 {
-	return gpu->lean_frac - GAIN * (gpu->rest_frac - r->sum / (float)r->n);
+	const struct team *team = context;
+	(void)c;
+	if (isnan(gpu->need_frac))
+		return;
+	gpu->lean_frac += GAIN * (gpu->need_frac * (float)team->n / team->needs - 1 - gpu->lean_frac);
+	gpu->lean_frac = fminf(fmaxf(gpu->lean_frac, -LEAN_MOST), LEAN_MOST);
+}
+
+static void add_leans(ww_control *c, struct gpu *gpu, void *context)
+{
+	struct team *team = context;
+	if (is_ready(c, gpu))
+		team->leans_w += equal_cap_of(c, gpu, team) * (1 + gpu->lean_frac);
+}
+
+static float wanted_w(const struct gpu *gpu, const struct team *team, float equal_w)
+{
+	return equal_w * ((1 + gpu->lean_frac) * team->scale - 1);
 }
 
 /* Moves keep their sum when all of them are shortened alike. */
 static void find_room(ww_control *c, struct gpu *gpu, void *context)
 {
-	struct rests *r = context;
-	const struct job *job = c->jobs[gpu->job];
-	float lean = leaned(gpu, r), plain_w = cap_at(c, gpu, job, job->cut_frac);
-	float most = lean > 0 ? gpu->ceiling_w / plain_w - 1 : 1 - lowest_of(c, gpu) / plain_w;
-	most = fminf(LEAN_MOST, fmaxf(0, most));
-	if (fabsf(lean) > most)
-		r->room = fminf(r->room, most / fabsf(lean));
+	struct team *team = context;
+	float equal_w = equal_cap_of(c, gpu, team), w = wanted_w(gpu, team, equal_w);
+	float most_w = w > 0 ? gpu->ceiling_w - equal_w : equal_w - lowest_of(c, gpu);
+	if (is_ready(c, gpu) && fabsf(w) > most_w)
+		team->part = fminf(team->part, fmaxf(0, most_w) / fabsf(w));
 }
 
-static void move(ww_control *c, struct gpu *gpu, void *context)
+/* What rounding leaves of one GPU's watts goes to the next one. */
+static void lay(ww_control *c, struct gpu *gpu, void *context)
 {
-	const struct rests *r = context;
-	(void)c;
-	gpu->lean_frac = r->room * leaned(gpu, r);
-	gpu->rest_frac = NAN;
+	struct team *team = context;
+	float equal_w = equal_cap_of(c, gpu, team);
+	if (!team->again) {
+		gpu->lean_w = 0;
+		team->carry_w += is_ready(c, gpu) ? team->part * wanted_w(gpu, team, equal_w) : 0;
+	}
+	if (!is_ready(c, gpu))
+		return;
+	float low_w = ceilf(lowest_of(c, gpu) - equal_w), high_w = floorf(gpu->ceiling_w - equal_w);
+	float w = fminf(fmaxf(gpu->lean_w + roundf(team->carry_w), fminf(low_w, 0)), fmaxf(high_w, 0));
+	team->carry_w -= w - gpu->lean_w;
+	gpu->lean_w = w;
 }
+
+/* Where the last GPUs could not take what was left, those before them take it back. */
+static void lay_all(ww_control *c, struct job *job, struct team *team)
+{
+	job->laid_w = team->equal_w;
+	each_gpu(c, job, add_leans, team);
+	team->scale = team->leans_w > 0 ? team->equal_w / team->leans_w : 1;
+	each_gpu(c, job, find_room, team);
+	each_gpu(c, job, lay, team);
+	team->again = true;
+	if (fabsf(team->carry_w) > 0.5f)
+		each_gpu(c, job, lay, team);
+}
+
+/* ---- All jobs ------------------------------------------------------------------------------------------------------------ */
 
 static void forget(ww_control *c, struct gpu *gpu, void *context)
 {
 	(void)c;
 	(void)context;
-	gpu->lean_frac = 0;
-	gpu->rest_frac = NAN;
+	gpu->lean_frac = gpu->lean_w = 0;
+	gpu->need_frac = NAN;
 }
 
-void forget_lean(ww_control *c, const struct job *job)
+void forget_lean(ww_control *c, struct job *job)
 {
 	each_gpu(c, job, forget, NULL);
+	job->n_needs = 0;
+	job->laid_w = 0;
+}
+
+/* Whether the means show a difference that is worth a move. */
+static bool is_uneven(const struct job *job, const struct team *team)
+{
+	return job->n_needs >= FEWEST &&
+	       team->used - team->least_used > fmaxf(EVEN, NOISE / sqrtf((float)job->n_needs));
+}
+
+static void lean_job(ww_control *c, struct job *job)
+{
+	struct team team = {.job = job, .settled = true, .least_used = INFINITY, .part = 1};
+	bool moved = false;
+	each_gpu(c, job, look, &team);
+	if (team.used < 1 - BINDS || team.n < 2) {
+		job->n_needs = 0;
+	} else if (team.settled) {
+		job->n_needs += job->n_needs < MOST;
+		team.used = 0;
+		each_gpu(c, job, measure, &team);
+		moved = is_uneven(job, &team);
+	}
+	if (moved) {
+		each_gpu(c, job, move, &team);
+		job->n_needs = 0;
+	}
+	if (moved || job->laid_w != team.equal_w)
+		lay_all(c, job, &team);
 }
 
 void lean_jobs(ww_control *c)
 {
-	for (uint32_t j = 0; j < c->n_jobs; j++) {
-		struct job *job = c->jobs[j];
-		struct rests rests = {.least = 1, .most = -1, .room = 1, .settled = true};
-		if (!job->divided)
-			continue;
-		each_gpu(c, job, measure, &rests);
-		if ((c->steps + j) % LEAN_STEPS || rests.n < 2 || !rests.settled || rests.least > BINDS ||
-		    rests.most - rests.least < EVEN)
-			continue;
-		each_gpu(c, job, find_room, &rests);
-		each_gpu(c, job, move, &rests);
-	}
+	for (uint32_t j = 0; j < c->n_jobs && c->config.trim == WW_TRIM_ON; j++)
+		if (c->jobs[j]->divided)
+			lean_job(c, c->jobs[j]);
 }

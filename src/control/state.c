@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STATE_MAGIC UINT64_C(0x3174736572776177) /* "waewrst1", read backwards */
+#define STATE_MAGIC UINT64_C(0x3274736572776177) /* "waewrst2", read backwards */
 #define SUM_BYTES 8
 #define EVENTS_MAX 100000
 #define JOBS_MAX 1000000
@@ -52,9 +52,9 @@ static void put_node(struct ww_buf *b, const struct node *n)
 
 static void put_gpu(struct ww_buf *b, const struct gpu *g)
 {
-	const float values[] = {g->enforced_w, g->draw_w,    g->goal_w,   g->recorded_w, g->ceiling_w,
-	                        g->charge_w,   g->cap_w,     g->target_w, g->stored_w,   g->decided_w,
-	                        g->lean_frac,  g->rest_frac, g->boot_w,   g->most_w};
+	const float values[] = {g->enforced_w, g->draw_w, g->goal_w,    g->recorded_w, g->ceiling_w,
+	                        g->charge_w,   g->cap_w,  g->target_w,  g->stored_w,   g->decided_w,
+	                        g->lean_frac,  g->lean_w, g->need_frac, g->boot_w,     g->most_w};
 	for (size_t i = 0; i < sizeof values / sizeof *values; i++)
 		ww_buf_f32(b, values[i]);
 	ww_buf_i64(b, g->changed_us);
@@ -89,6 +89,8 @@ static void put_job(struct ww_buf *b, const struct job *j)
 	for (size_t i = 0; i < sizeof values / sizeof *values; i++)
 		ww_buf_f64(b, values[i]);
 	ww_buf_u8(b, j->why);
+	ww_buf_u32(b, j->n_needs);
+	ww_buf_f32(b, j->laid_w);
 	for (uint32_t k = 0; k < STEPS_AHEAD; k++)
 		ww_buf_f64(b, j->ahead_cut[k]);
 }
@@ -290,13 +292,13 @@ static float get_watts(struct ww_read *r)
 
 static void get_gpu(struct ww_read *r, struct gpu *g)
 {
-	float *values[] = {&g->enforced_w, &g->draw_w,    &g->goal_w,   &g->recorded_w, &g->ceiling_w,
-	                   &g->charge_w,   &g->cap_w,     &g->target_w, &g->stored_w,   &g->decided_w,
-	                   &g->lean_frac,  &g->rest_frac, &g->boot_w,   &g->most_w};
+	float *values[] = {&g->enforced_w, &g->draw_w, &g->goal_w,    &g->recorded_w, &g->ceiling_w,
+	                   &g->charge_w,   &g->cap_w,  &g->target_w,  &g->stored_w,   &g->decided_w,
+	                   &g->lean_frac,  &g->lean_w, &g->need_frac, &g->boot_w,     &g->most_w};
 	for (size_t i = 0; i < sizeof values / sizeof *values; i++)
 		*values[i] = get_watts(r);
 	if (isnan(g->charge_w) || isnan(g->ceiling_w) || isnan(g->target_w) || isnan(g->stored_w) ||
-	    isnan(g->decided_w) || !(fabsf(g->lean_frac) <= 1))
+	    isnan(g->decided_w) || !(fabsf(g->lean_frac) <= 1) || isnan(g->lean_w))
 		ww_read_bad(r);
 	g->changed_us = get_time(r);
 	g->raised_us = get_time(r);
@@ -337,6 +339,8 @@ static void get_job(struct ww_read *r, struct job *j)
 	for (size_t i = 0; i < sizeof values / sizeof *values; i++)
 		*values[i] = ww_read_f64(r);
 	j->why = ww_read_u8(r);
+	j->n_needs = ww_read_u32(r);
+	j->laid_w = ww_read_f32(r);
 	if (j->why >= WW_N_WHYS || !isfinite(j->cut_frac))
 		ww_read_bad(r);
 	for (uint32_t k = 0; k < STEPS_AHEAD; k++)

@@ -237,6 +237,7 @@ struct ww_scenario {
 	uint32_t objective;             /* enum ww_objective */
 	int64_t lease_us, settle_us;    /* ww_config: valid_for_us, settle_us */
 	uint8_t after;                  /* enum ww_after */
+	uint8_t trim;                   /* enum ww_trim */
 	struct ww_scenario_gpu gpu;
 	struct ww_scenario_curves curves;
 	struct ww_scenario_wire wire;

@@ -268,6 +268,8 @@ static ww_status check_whole(const struct ww_config *v, struct ww_error *err)
 		return ww_fail(err, WW_ERR_RANGE,
 		               "configuration: objective is %u and after is %u; must be 0..%d and 0..%d",
 		               (unsigned)v->objective, v->after, WW_OBJECTIVE_MAXMIN, WW_N_AFTERS - 1);
+	if (v->trim >= WW_N_TRIMS)
+		return ww_fail(err, WW_ERR_RANGE, "configuration: trim is %u; must be 0..%d", v->trim, WW_N_TRIMS - 1);
 	if (v->n_rows > WW_CONFIG_ROWS_MAX || v->n_nodes > WW_CONFIG_NODES_MAX)
 		return ww_fail(err, WW_ERR_RANGE, "configuration: has %u rows and %u nodes; must be at most %d and %d",
 		               (unsigned)v->n_rows, (unsigned)v->n_nodes, WW_CONFIG_ROWS_MAX, WW_CONFIG_NODES_MAX);

@@ -231,6 +231,7 @@ void ww_encode_config(struct ww_buf *buf, const struct ww_config *v)
 	ww_buf_i64(buf, v->valid_for_us);
 	ww_buf_i64(buf, v->settle_us);
 	ww_buf_u8(buf, v->after);
+	ww_buf_u8(buf, v->trim);
 	ww_buf_u32(buf, v->n_rows);
 	for (uint32_t i = 0; i < v->n_rows; i++)
 		put_row(buf, &v->rows[i]);
@@ -278,6 +279,7 @@ void ww_decode_config(struct ww_read *read, struct ww_config *v)
 	v->valid_for_us = ww_read_i64(read);
 	v->settle_us = ww_read_i64(read);
 	v->after = msg_read_below(read, WW_N_AFTERS);
+	v->trim = msg_read_below(read, WW_N_TRIMS);
 	read_rows(read, v);
 	read_nodes(read, v);
 	if (read->bad)

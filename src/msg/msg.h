@@ -246,6 +246,9 @@ struct ww_node_config {
 	struct ww_row_load loads[WW_ROW_LOADS_MAX];
 };
 
+/* Whether watts are moved among the GPUs of a job, so that all reach the same pace. */
+enum ww_trim { WW_TRIM_ON = 0, WW_TRIM_OFF, WW_N_TRIMS };
+
 /* Borrowed for the call it is given to. */
 struct ww_config {
 	uint64_t cluster;
@@ -253,6 +256,7 @@ struct ww_config {
 	int64_t valid_for_us; /* lease */
 	int64_t settle_us;    /* p99 from a command to the draw under the new cap */
 	uint8_t after;        /* enum ww_after */
+	uint8_t trim;         /* enum ww_trim */
 	uint32_t n_rows, n_nodes;
 	const struct ww_row *rows;
 	const struct ww_node_config *nodes;

@@ -161,6 +161,7 @@ TEST_UNUSED static struct ww_config good_config(struct ww_row *rows, struct ww_n
 	                          .valid_for_us = 122,
 	                          .settle_us = 123,
 	                          .after = WW_AFTER_RESTORE,
+	                          .trim = WW_TRIM_OFF,
 	                          .n_rows = 2,
 	                          .n_nodes = 2,
 	                          .rows = rows,

@@ -236,6 +236,7 @@ static void test_configurations(void **state)
 	WRONG_CONFIG(v.objective = 4, WW_ERR_RANGE,
 	             "configuration: objective is 4 and after is 2; must be 0..3 and 0..2");
 	WRONG_CONFIG(v.after = 3, WW_ERR_RANGE, "configuration: objective is 3 and after is 3; must be 0..3 and 0..2");
+	WRONG_CONFIG(v.trim = 2, WW_ERR_RANGE, "configuration: trim is 2; must be 0..1");
 	WRONG_CONFIG(v.n_rows = 65537, WW_ERR_RANGE,
 	             "configuration: has 65537 rows and 2 nodes; must be at most 65536 and 65536");
 	WRONG_CONFIG(rows[1].id = 101, WW_ERR_INVALID, "configuration: two rows have the id 65; ids must differ");

@@ -254,7 +254,7 @@ static void decide(struct decided *x)
 		.needs_save = {true, false},
 		.rows = {{1000, 1, 2, 3, 4, 5, 6, 7}, {INFINITY, 2, 12, 13, 14, 15, 16, NAN}},
 		.first_gpu = {0, 2, 3},
-		.gpus = {{1, 2, 3, 4}, {5, NAN, 7, 8}, {9, 10, 11, 12}},
+		.gpus = {{1, 2, 3, 0, 4}, {5, NAN, 7, -1, 8}, {9, 10, 11, 2, 12}},
 		.jobs = {{1, 2, 3, 4, 5, 6, 7, 8}, {11, 12, 13, 14, 15, 16, 17, NAN}},
 		.events = {{1, 2, NAN, 4, 5}, {6, 1, 8, 9, NAN}},
 		.d = {.seq = 1,
@@ -321,6 +321,7 @@ static void test_no_two_decisions_have_the_same_bytes(void **state)
 	SEEN(x.gpus[2].charge_w = 0);
 	SEEN(x.gpus[2].cap_w = 0);
 	SEEN(x.gpus[2].target_w = 0);
+	SEEN(x.gpus[2].trim_w = 0);
 	SEEN(x.gpus[2].why = 0);
 	SEEN(x.d.n_jobs = 1);
 	SEEN(x.jobs[1].id = 0);

@@ -20,6 +20,7 @@ static void own_keys_are_read(void **state)
 	                                 "objective: maxmin\n"
 	                                 "lease: 0.5 min\n"
 	                                 "after: restore\n"
+	                                 "trim: off\n"
 	                                 "settle: 2500 ms\n"
 	                                 "guard: 1%\n"
 	                                 "gpu: {min: 100 W, max: 0.4 kW, default: 300 W, idle: 50 W, chip_spread: 5%,\n"
@@ -36,6 +37,7 @@ static void own_keys_are_read(void **state)
 	assert_int_equal(c.objective, WW_OBJECTIVE_MAXMIN);
 	assert_int_equal(c.lease_us, s(30));
 	assert_int_equal(c.after, WW_AFTER_RESTORE);
+	assert_int_equal(c.trim, WW_TRIM_OFF);
 	assert_int_equal(c.settle_us, s(2.5));
 	assert_near(c.rows[0].guard_frac, 0.01, 1e-12);
 	assert_near(c.gpu.min_w, 100, 0);
@@ -74,6 +76,7 @@ static void absent_keys_have_their_meaning(void **state)
 	assert_int_equal(c.objective, WW_OBJECTIVE_RELATIVE);
 	assert_int_equal(c.lease_us, s(15));
 	assert_int_equal(c.after, WW_AFTER_HOLD);
+	assert_int_equal(c.trim, WW_TRIM_ON);
 	assert_int_equal(c.settle_us, s(3));
 	assert_near(c.gpu.min_w, 200, 0);
 	assert_near(c.gpu.max_w, 700, 0);

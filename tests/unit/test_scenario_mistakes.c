@@ -56,7 +56,7 @@ static void whole_files(void **state)
 		{LEAST "speed: 2\n", INVALID,
 	         "6: speed: unknown key; the keys here are name, seed, duration, period, objective, lease, after, "
 	         "settle, "
-	         "guard, gpu, rows, nodes, jobs, curves, events, wire, faults"},
+	         "trim, guard, gpu, rows, nodes, jobs, curves, events, wire, faults"},
 		{LEAST "name: u\n", INVALID, "6: name: is already on line 1; remove one of them"},
 		{"duration: 1 h\n" ROWS NODES JOBS, INVALID, "1: name: is missing; write a name"},
 		{"name: t\n" ROWS NODES JOBS, INVALID,
@@ -112,6 +112,7 @@ static void own_keys(void **state)
 	         "6: objective: 'or' is not one of its words; write relative, tokens, log or maxmin"},
 		{LEAST "objective: [log]\n", INVALID,
 	         "6: objective: is a list, not a single value; write relative, tokens, log or maxmin"},
+		{LEAST "trim: yes\n", INVALID, "6: trim: 'yes' is not one of its words; write on or off"},
 		{LEAST "after:\n", INVALID, "6: after: is empty; write hold, failcap or restore, or remove the key"},
 		{LEAST "lease: 1 s\n", RANGE,
 	         "6: lease: '1 s' must be 3 s to 24 h; write a number with its unit us, ms, s, min or h, like 30 s"},
