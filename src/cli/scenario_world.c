@@ -300,6 +300,12 @@ static int64_t wall(int64_t us)
 	return us == WW_NEVER_US ? WW_NEVER_US : WALL_START_US + us;
 }
 
+static uint32_t late_s(const struct ww_scenario_fault *fault)
+{
+	int64_t up_us = fault->by_us + WW_SECOND_US - 1;
+	return fault->kind == WW_SCENARIO_METER_LATE ? (uint32_t)(up_us / WW_SECOND_US) : 0;
+}
+
 static void fill_scripts(struct ww_scene *scene)
 {
 	const struct ww_scenario *s = scene->scenario;
@@ -329,7 +335,8 @@ static void fill_scripts(struct ww_scene *scene)
 		                                     .until_us = s->faults[i].until_us,
 		                                     .node = s->faults[i].node,
 		                                     .gpu = s->faults[i].gpu,
-		                                     .value_w = s->faults[i].value_w};
+		                                     .value_w = s->faults[i].value_w,
+		                                     .late_s = late_s(&s->faults[i])};
 }
 
 /* ---- The scene ----------------------------------------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #define METER_AFTER_US 100000
+#define DEAD_UNTIL_US (WW_NEVER_US / 2)
 #define SECOND_ENDS_US 300000 /* by then every edge has done what follows from it */
 
 enum { ITEM_BEGIN, ITEM_END, ITEM_EVENT, ITEM_JOB, ITEM_JOB_END };
@@ -105,21 +106,29 @@ static int64_t meters_due(void *world)
 	return ((ww_world *)world)->meter_us;
 }
 
+static void read_meter(ww_world *w, uint32_t r, int64_t now_us)
+{
+	const struct ww_row *row = &w->spec.config->rows[r];
+	struct world_meter *m = &w->meters[r];
+	uint32_t late_s = now_us < m->late_until_us ? m->late_s : 0;
+	m->power_w[m->n++ % WORLD_METER_KEPT] = row->meter_boundary == WW_BOUNDARY_METER
+	                                                ? ww_plant_meter_w(w->plant, r)
+	                                                : ww_plant_row_w(w->plant, r, row->meter_boundary);
+	if (now_us < m->bad_until_us || late_s >= m->n)
+		return;
+	struct ww_meter meter = {.row = row->id,
+	                         .power_w = {.value = (float)m->power_w[(m->n - 1 - late_s) % WORLD_METER_KEPT],
+	                                     .age_ms = (uint16_t)(METER_AFTER_US / 1000 + 1000 * late_s)}};
+	ww_world_hear(w, &(struct ww_input){.kind = WW_INPUT_METER, .u.meter = &meter});
+}
+
 static void meters_run(void *world, struct ww_now now)
 {
 	ww_world *w = world;
 	w->meter_us += WW_SECOND_US;
-	for (uint32_t r = 0; r < w->n_rows && !w->status; r++) {
-		const struct ww_row *row = &w->spec.config->rows[r];
-		if (!row->has_meter || now.mono_us < w->meter_bad_until_us[r])
-			continue;
-		double power_w = row->meter_boundary == WW_BOUNDARY_METER
-		                         ? ww_plant_meter_w(w->plant, r)
-		                         : ww_plant_row_w(w->plant, r, row->meter_boundary);
-		struct ww_meter meter = {.row = row->id,
-		                         .power_w = {.value = (float)power_w, .age_ms = METER_AFTER_US / 1000}};
-		ww_world_hear(w, &(struct ww_input){.kind = WW_INPUT_METER, .u.meter = &meter});
-	}
+	for (uint32_t r = 0; r < w->n_rows && !w->status; r++)
+		if (w->spec.config->rows[r].has_meter)
+			read_meter(w, r, now.mono_us);
 }
 
 /* ---- Scripts ---------------------------------------------------------------------------------------------------------- */
@@ -133,7 +142,7 @@ static void write_foreign(ww_world *w, const struct ww_fault *f)
 {
 	uint32_t gpu = w->agents[f->node].first_gpu + f->gpu;
 	double before_w = ww_plant_enforced_w(w->plant, gpu);
-	if (!ww_plant_write(w->plant, gpu, f->value_w, ww_world_now(w)))
+	if (ww_world_now(w) < w->gpus[gpu].hung_until_us || !ww_plant_write(w->plant, gpu, f->value_w, ww_world_now(w)))
 		return;
 	/* 0: its machine comes up in this second, and the limit with it. */
 	double after_w = ww_plant_enforced_w(w->plant, gpu);
@@ -168,7 +177,17 @@ static void begin_fault(ww_world *w, const struct ww_fault *f)
 		later(&w->store_bad_until_us, f->until_us);
 		break;
 	case WW_FAULT_METER:
-		later(&w->meter_bad_until_us[f->node], f->until_us);
+		later(&w->meters[f->node].bad_until_us, f->until_us);
+		break;
+	case WW_FAULT_METER_LATE:
+		later(&w->meters[f->node].late_until_us, f->until_us);
+		w->meters[f->node].late_s = f->late_s;
+		break;
+	case WW_FAULT_DEAD:
+		ww_world_machine_off(w, f->node, DEAD_UNTIL_US);
+		break;
+	case WW_FAULT_HUNG_GPU:
+		later(&w->gpus[w->agents[f->node].first_gpu + f->gpu].hung_until_us, f->until_us);
 		break;
 	default:
 		later(&w->agents[f->node].journal_bad_until_us, f->until_us);
@@ -192,12 +211,17 @@ static void end_fault(ww_world *w, const struct ww_fault *f)
 	}
 }
 
+bool ww_fault_is_of_row(enum ww_fault_kind kind)
+{
+	return kind == WW_FAULT_METER || kind == WW_FAULT_METER_LATE;
+}
+
 static const char *fault_name(enum ww_fault_kind kind)
 {
 	static const char *const names[WW_N_FAULT_KINDS] = {
-		"agent crash",         "reboot", "controller crash", "zombie",
-		"foreign limit",       "cut",    "meter silent",     "journal cannot be stored",
-		"store takes nothing",
+		"agent crash",   "reboot",   "controller crash", "zombie",
+		"foreign limit", "cut",      "meter silent",     "journal cannot be stored",
+		"dead",          "hung GPU", "meter late",       "store takes nothing",
 	};
 	return names[kind];
 }
@@ -292,7 +316,7 @@ static ww_status write_scripts(ww_world *w, struct ww_error *err)
 		return ww_fail(err, WW_ERR_NOMEM, "out of memory");
 	for (size_t i = 0; i < w->spec.n_faults; i++) {
 		add_item(&w->faults, w->spec.faults[i].at_us, ITEM_BEGIN, i);
-		if (w->spec.faults[i].kind != WW_FAULT_FOREIGN)
+		if (w->spec.faults[i].kind != WW_FAULT_FOREIGN && w->spec.faults[i].kind != WW_FAULT_DEAD)
 			add_item(&w->faults, w->spec.faults[i].until_us, ITEM_END, i);
 	}
 	/* At the same time ends come first: a GPU carries one job. */
@@ -324,9 +348,13 @@ static ww_status check_spec(const struct ww_world_spec *spec, struct ww_error *e
 			               "node %u: plant and configuration differ in GPUs: give both the same", i);
 	for (size_t i = 0; i < spec->n_faults; i++) {
 		const struct ww_fault *f = &spec->faults[i];
-		uint32_t most = f->kind == WW_FAULT_METER ? config->n_rows : config->n_nodes;
-		if (f->node >= most || (f->kind == WW_FAULT_FOREIGN && f->gpu >= config->nodes[f->node].n_gpus))
+		bool of_gpu = f->kind == WW_FAULT_FOREIGN || f->kind == WW_FAULT_HUNG_GPU;
+		uint32_t most = ww_fault_is_of_row(f->kind) ? config->n_rows : config->n_nodes;
+		if (f->node >= most || (of_gpu && f->gpu >= config->nodes[f->node].n_gpus))
 			return ww_fail(err, WW_ERR_NOT_FOUND, "fault %zu: there is no such node, row or GPU", i);
+		if (f->late_s > WW_METER_LATE_S)
+			return ww_fail(err, WW_ERR_RANGE, "fault %zu: a meter is at most %d s late", i,
+			               WW_METER_LATE_S);
 	}
 	return WW_OK;
 }
@@ -345,8 +373,8 @@ static ww_status furnish(ww_world *w, struct ww_error *err)
 	w->ids = calloc(w->n_nodes + 1, sizeof *w->ids);
 	w->rows = calloc(w->n_rows + 1, sizeof *w->rows);
 	w->events = calloc(w->spec.n_announcements + 1, sizeof *w->events);
-	w->meter_bad_until_us = calloc(w->n_rows + 1, sizeof *w->meter_bad_until_us);
-	if (!w->ids || !w->rows || !w->events || !w->meter_bad_until_us)
+	w->meters = calloc(w->n_rows + 1, sizeof *w->meters);
+	if (!w->ids || !w->rows || !w->events || !w->meters)
 		return ww_fail(err, WW_ERR_NOMEM, "out of memory");
 	for (uint32_t i = 0; i < w->n_nodes; i++)
 		w->ids[i] = (struct world_id){w->spec.config->nodes[i].id, i};
@@ -416,7 +444,7 @@ void ww_world_destroy(ww_world *w)
 	free(w->gpus);
 	free(w->rows);
 	free(w->events);
-	free(w->meter_bad_until_us);
+	free(w->meters);
 	free(w);
 }
 

@@ -7,6 +7,7 @@
 
 #define PHASE_MOST_US 50000
 #define TURNS_MOST 64
+#define HANG_US (3 * WW_SECOND_US) /* until a write that hangs has failed */
 
 /* ---- Turns ---------------------------------------------------------------------------------------------------------- */
 
@@ -112,17 +113,46 @@ static void store_journal(ww_world *w, struct world_agent *a, const struct ww_no
 	new_input(w, WW_NODE_IN_SAVED)->u.saved = saved;
 }
 
+/* Who writes waits apart from the others and gives up in the end. */
+static void hang(ww_world *w, uint32_t node, uint32_t all)
+{
+	w->agents[node].hangs = true;
+	w->gpus[all].fails_us = ww_world_now(w) + HANG_US;
+}
+
+static void end_hangs(ww_world *w, uint32_t node)
+{
+	struct world_agent *a = &w->agents[node];
+	a->hangs = false;
+	for (uint32_t g = 0; g < a->n_gpus; g++) {
+		struct world_gpu *gpu = &w->gpus[a->first_gpu + g];
+		if (gpu->fails_us > ww_world_now(w)) {
+			a->hangs = true;
+		} else if (gpu->fails_us > 0) {
+			gpu->fails_us = 0;
+			struct ww_node_in *in = new_input(w, WW_NODE_IN_WRITTEN);
+			in->u.written.gpu = g;
+			in->u.written.ok = false;
+			in->u.written.enforced_w = known(ww_plant_enforced_w(w->plant, a->first_gpu + g), 0);
+		}
+	}
+}
+
 static void write_cap(ww_world *w, uint32_t node, const struct ww_node_act *act)
 {
 	uint32_t gpu = act->u.write.gpu, all = w->agents[node].first_gpu + gpu;
 	double before_w = ww_plant_enforced_w(w->plant, all);
+	w->account.writes++;
+	if (ww_world_now(w) < w->gpus[all].hung_until_us) {
+		hang(w, node, all);
+		return;
+	}
 	bool ok = ww_plant_write(w->plant, all, (double)act->u.write.cap_w, ww_world_now(w));
 	double after_w = ww_plant_enforced_w(w->plant, all);
 	struct ww_node_in *in = new_input(w, WW_NODE_IN_WRITTEN);
 	in->u.written.gpu = gpu;
 	in->u.written.ok = ok;
 	in->u.written.enforced_w = known(after_w, 0);
-	w->account.writes++;
 	if (ok)
 		ww_world_note_limit_gone(w, all);
 	if (w->spec.trace)
@@ -293,6 +323,8 @@ void ww_world_agents_run(void *world, struct ww_now now)
 			return;
 		if (now.mono_us >= a->period_us) {
 			read_jobs(w, node);
+			if (a->hangs)
+				end_hangs(w, node);
 			a->period_us = now.mono_us + w->spec.period_us;
 		}
 		run_brain(w, node);

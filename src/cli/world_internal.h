@@ -21,16 +21,23 @@ enum ww_fault_kind {
 	WW_FAULT_CUT,               /* nothing passes between `node` and the controller until until_us */
 	WW_FAULT_METER,             /* the meter of row `node` is silent until until_us */
 	WW_FAULT_JOURNAL,           /* the node's journal cannot be stored until until_us */
+	WW_FAULT_DEAD,              /* the machine of `node` loses power and does not come back */
+	WW_FAULT_HUNG_GPU, /* writes of the limit of GPU `gpu` of `node` hang, and have failed a while later, until until_us */
+	WW_FAULT_METER_LATE, /* the meter of row `node` shows what was late_s ago until until_us */
 	WW_FAULT_STORE, /* the controllers' store takes nothing until until_us: no take-over, and people's events wait */
 	WW_N_FAULT_KINDS
 };
+
+bool ww_fault_is_of_row(enum ww_fault_kind kind); /* `node` is a row */
 
 struct ww_fault {
 	enum ww_fault_kind kind;
 	int64_t at_us, until_us;
 	uint32_t node, gpu;
 	double value_w;
+	uint32_t late_s; /* at most WW_METER_LATE_S */
 };
+#define WW_METER_LATE_S 60
 
 struct ww_announcement {
 	int64_t at_us; /* virtual time */

@@ -12,6 +12,7 @@
 #define WORLD_ACTS (4 + 3 * WW_NODE_GPUS_MAX)
 #define WORLD_INPUTS (4 * WW_NODE_GPUS_MAX + WW_NODE_JOBS_MAX + 8)
 #define WORLD_SOURCES 7
+#define WORLD_METER_KEPT 64 /* more than WW_METER_LATE_S */
 
 /* A job's GPUs on one node. */
 struct world_share {
@@ -36,7 +37,7 @@ struct world_agent {
 	int64_t boot_us;   /* when the machine's monotonic clock was 0 */
 	uint64_t boot_id;
 	int64_t off_until_us, cut_until_us, journal_bad_until_us;
-	bool off, cut;
+	bool off, cut, hangs; /* hangs: perhaps a write of its GPUs */
 	uint32_t first_gpu, n_gpus, n_shares, last_job;
 	struct world_share *shares;
 	/* Known for the checks only: */
@@ -71,6 +72,14 @@ struct world_gpu {
 	uint64_t start_id, seq;
 	int64_t until_us;
 	float charge_w, cap_w; /* by the last decision in charge */
+	int64_t hung_until_us; /* its limit cannot be written */
+	int64_t fails_us;      /* then a write that hangs has failed; 0 = none does */
+};
+
+struct world_meter {
+	int64_t bad_until_us, late_until_us;
+	uint32_t late_s, n;               /* n: seconds metered */
+	double power_w[WORLD_METER_KEPT]; /* of second i at i % WORLD_METER_KEPT */
 };
 
 struct world_row {
@@ -133,7 +142,7 @@ struct ww_world {
 	struct world_script faults, tells;
 	struct ww_job ended; /* what control is told of a job that has ended */
 	int64_t meter_us;
-	int64_t *meter_bad_until_us; /* per row */
+	struct world_meter *meters; /* per row */
 
 	struct world_gpu *gpus;
 	struct world_row *rows;

@@ -207,6 +207,8 @@ struct ww_scenario_wire {
 	int64_t delay_least_us, delay_most_us, late_most_us;
 };
 
+#define WW_SCENARIO_LATE_MAX_S 60
+
 /* In the order of enum ww_fault_kind. */
 enum ww_scenario_fault_kind {
 	WW_SCENARIO_AGENT_CRASH,
@@ -217,15 +219,19 @@ enum ww_scenario_fault_kind {
 	WW_SCENARIO_CUT,
 	WW_SCENARIO_METER,
 	WW_SCENARIO_JOURNAL,
+	WW_SCENARIO_DEAD,
+	WW_SCENARIO_HUNG_GPU,
+	WW_SCENARIO_METER_LATE,
 	WW_N_SCENARIO_FAULTS
 };
 
 struct ww_scenario_fault {
 	enum ww_scenario_fault_kind kind;
-	int64_t at_us, until_us; /* FOREIGN: the same */
-	uint32_t node;           /* METER: the row */
-	uint32_t gpu;            /* FOREIGN: of the node */
+	int64_t at_us, until_us; /* FOREIGN: the same; DEAD: WW_NEVER_US */
+	uint32_t node;           /* METER, METER_LATE: the row */
+	uint32_t gpu;            /* FOREIGN, HUNG_GPU: of the node */
 	double value_w;          /* FOREIGN: the limit written; else NAN */
+	int64_t by_us;           /* METER_LATE: so late are its readings, whole seconds */
 	size_t line;
 };
 

@@ -259,7 +259,7 @@ ww_status ww_scenario_events(struct ww_scenario_reader *r, const struct ww_yaml_
 /* ---- Faults ------------------------------------------------------------------------------------------------------ */
 
 struct raw_fault {
-	int64_t at_us, until_us, for_us;
+	int64_t at_us, until_us, for_us, by_us;
 	uint32_t what, gpu;
 	const char *node, *row;
 	double limit_w;
@@ -268,18 +268,20 @@ struct raw_fault {
 static const struct ww_yaml_field fault_fields[] = {
 	{"at", WW_YAML_DURATION, true, WW_FIELD(raw_fault, at_us), WW_ANY_TIME},
 	{"what", WW_YAML_WORD, true, WW_FIELD(raw_fault, what), 0, 0,
-         "write agent-crash, reboot, controller-crash, controller-zombie, foreign, cut, meter or journal"},
+         "write agent-crash, reboot, controller-crash, controller-zombie, foreign, cut, meter, journal, dead, hung-gpu "
+         "or meter-late"},
 	{"until", WW_YAML_DURATION, false, WW_FIELD(raw_fault, until_us), WW_ANY_TIME},
 	{"for", WW_YAML_DURATION, false, WW_FIELD(raw_fault, for_us), WW_SOME_TIME},
 	{"node", WW_YAML_NAME, false, WW_FIELD(raw_fault, node), 0, 0, NULL},
 	{"gpu", WW_YAML_COUNT, false, WW_FIELD(raw_fault, gpu), 0, WW_NODE_GPUS_MAX - 1, "must be 0 to 15"},
 	{"row", WW_YAML_NAME, false, WW_FIELD(raw_fault, row), 0, 0, NULL},
 	{"limit", WW_YAML_POWER, false, WW_FIELD(raw_fault, limit_w), WW_GPU_POWER},
+	{"by", WW_YAML_DURATION, false, WW_FIELD(raw_fault, by_us), 1, WW_SCENARIO_LATE_MAX_S, "must be 1 s to 60 s"},
 };
 static const struct ww_yaml_table fault_table = {"fault", NULL, fault_fields, WW_N_FIELDS(fault_fields)};
 
-/* Keys that a fault must have; the others of these five it may not have. */
-enum { HAS_END = 1, HAS_NODE = 2, HAS_GPU = 4, HAS_ROW = 8, HAS_LIMIT = 16 };
+/* Keys that a fault must have; the others of these six it may not have. */
+enum { HAS_END = 1, HAS_NODE = 2, HAS_GPU = 4, HAS_ROW = 8, HAS_LIMIT = 16, HAS_BY = 32 };
 static const unsigned keys_of[WW_N_SCENARIO_FAULTS] = {
 	[WW_SCENARIO_AGENT_CRASH] = HAS_END | HAS_NODE,
 	[WW_SCENARIO_REBOOT] = HAS_END | HAS_NODE,
@@ -289,17 +291,20 @@ static const unsigned keys_of[WW_N_SCENARIO_FAULTS] = {
 	[WW_SCENARIO_CUT] = HAS_END | HAS_NODE,
 	[WW_SCENARIO_METER] = HAS_END | HAS_ROW,
 	[WW_SCENARIO_JOURNAL] = HAS_END | HAS_NODE,
+	[WW_SCENARIO_DEAD] = HAS_NODE,
+	[WW_SCENARIO_HUNG_GPU] = HAS_END | HAS_NODE | HAS_GPU,
+	[WW_SCENARIO_METER_LATE] = HAS_END | HAS_ROW | HAS_BY,
 };
 
 static ww_status check_keys(const struct ww_scenario_reader *r, const struct ww_yaml_node *map, const char *label,
                             const struct raw_fault *raw)
 {
-	static const char *const names[] = {"for", "node", "gpu", "row", "limit"};
+	static const char *const names[] = {"for", "node", "gpu", "row", "limit", "by"};
 	const char *what = ww_scenario_value(map, "what")->text;
 	bool has_end = raw->until_us >= 0 || raw->for_us >= 0;
 	unsigned given = (has_end ? HAS_END : 0) | (raw->node ? HAS_NODE : 0) |
 	                 (raw->gpu != WW_NOT_GIVEN ? HAS_GPU : 0) | (raw->row ? HAS_ROW : 0) |
-	                 (isnan(raw->limit_w) ? 0 : HAS_LIMIT);
+	                 (isnan(raw->limit_w) ? 0 : HAS_LIMIT) | (raw->by_us < 0 ? 0 : HAS_BY);
 	for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
 		bool wanted = (keys_of[raw->what] & (1u << i)) != 0, is_there = (given & (1u << i)) != 0;
 		const char *name = i == 0 && is_there && raw->for_us < 0 ? "until" : names[i];
@@ -328,7 +333,7 @@ static ww_status take_target(const struct ww_scenario_reader *r, const struct ww
 		return ww_yaml_fail(&r->yaml, WW_ERR_INVALID, name->line,
 		                    "%s'%s' has no meter; write meter: yes there, or name another row", label,
 		                    raw->row);
-	if (raw->what == WW_SCENARIO_FOREIGN && raw->gpu >= r->s.nodes[fault->node].gpus)
+	if (raw->gpu != WW_NOT_GIVEN && raw->gpu >= r->s.nodes[fault->node].gpus)
 		return ww_yaml_fail(&r->yaml, WW_ERR_RANGE, ww_yaml_line(map, "gpu"),
 		                    "%sgpu: '%s' has %u GPUs, numbered from 0; write a lower one", parent, raw->node,
 		                    r->s.nodes[fault->node].gpus);
@@ -355,20 +360,21 @@ static ww_status check_sizes(const struct ww_scenario_reader *r, const struct ww
 static ww_status read_fault(struct ww_scenario_reader *r, const struct ww_yaml_node *map, const char *label,
                             struct ww_scenario_fault *fault)
 {
-	struct raw_fault raw = {.until_us = -1, .for_us = -1, .gpu = WW_NOT_GIVEN, .limit_w = NAN};
+	struct raw_fault raw = {.until_us = -1, .for_us = -1, .by_us = -1, .gpu = WW_NOT_GIVEN, .limit_w = NAN};
 	ww_status status = ww_yaml_read_map(&r->yaml, map, &fault_table, label, &raw);
 	if (status || (status = check_keys(r, map, label, &raw)))
 		return status;
 	struct ww_scenario_span span = {raw.at_us, raw.until_us, raw.for_us, "until"};
 	*fault = (struct ww_scenario_fault){.kind = raw.what,
 	                                    .at_us = raw.at_us,
-	                                    .until_us = raw.at_us,
+	                                    .until_us = raw.what == WW_SCENARIO_DEAD ? WW_NEVER_US : raw.at_us,
+	                                    .by_us = raw.by_us,
 	                                    .gpu = raw.gpu == WW_NOT_GIVEN ? 0 : raw.gpu,
 	                                    .value_w = raw.limit_w,
 	                                    .line = map->line};
 	if ((status = ww_scenario_within(r, map, label, "at", raw.at_us)))
 		return status;
-	if (raw.what != WW_SCENARIO_FOREIGN && (status = ww_scenario_end(r, map, label, &span, &fault->until_us)))
+	if ((keys_of[raw.what] & HAS_END) && (status = ww_scenario_end(r, map, label, &span, &fault->until_us)))
 		return status;
 	if ((status = take_target(r, map, label, &raw, fault)))
 		return status;
@@ -378,7 +384,7 @@ static ww_status read_fault(struct ww_scenario_reader *r, const struct ww_yaml_n
 /* Faults of one group on one target may not overlap: what stands still cannot stop. */
 static int group_of(enum ww_scenario_fault_kind kind)
 {
-	if (kind == WW_SCENARIO_REBOOT)
+	if (kind == WW_SCENARIO_REBOOT || kind == WW_SCENARIO_DEAD)
 		return WW_SCENARIO_AGENT_CRASH;
 	return kind == WW_SCENARIO_CONTROLLER_ZOMBIE ? WW_SCENARIO_CONTROLLER_CRASH : (int)kind;
 }
@@ -389,7 +395,7 @@ static ww_status check_overlap(const struct ww_scenario_reader *r, const struct 
 	for (size_t i = 0; i < r->s.n_faults; i++) {
 		const struct ww_scenario_fault *other = &r->s.faults[i];
 		if (group_of(other->kind) == group_of(fault->kind) && other->node == fault->node &&
-		    other->at_us < fault->until_us && fault->at_us < other->until_us)
+		    other->gpu == fault->gpu && other->at_us < fault->until_us && fault->at_us < other->until_us)
 			return ww_yaml_fail(&r->yaml, WW_ERR_INVALID, fault->line,
 			                    "%soverlaps the fault on line %zu; let one end before the other begins",
 			                    label, other->line);

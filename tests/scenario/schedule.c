@@ -311,14 +311,15 @@ static void draw_fault(struct schedule *s, struct ww_fault *f, const struct ww_f
 	if (before && chance(s, 0.5))
 		f->at_us = before->at_us + seconds(s, 0, 15);
 	f->at_us = f->at_us < latest_us ? f->at_us : latest_us;
-	f->node = below(s, f->kind == WW_FAULT_METER ? s->plant.n_rows : s->plant.n_nodes);
-	if (before && before->kind != WW_FAULT_METER && f->kind != WW_FAULT_METER && chance(s, 0.4))
+	f->node = below(s, ww_fault_is_of_row(f->kind) ? s->plant.n_rows : s->plant.n_nodes);
+	if (before && !ww_fault_is_of_row(before->kind) && !ww_fault_is_of_row(f->kind) && chance(s, 0.4))
 		f->node = before->node;
 	f->until_us = f->at_us + (chance(s, 0.3) ? seconds(s, 0.5, 3) : seconds(s, 1, 70));
 	if (f->kind == WW_FAULT_REBOOT)
 		f->until_us =
 			f->at_us + s->node_configs[f->node].shortest_boot_us + seconds(s, 0, chance(s, 0.5) ? 2 : 60);
-	if (f->kind == WW_FAULT_FOREIGN) {
+	f->late_s = f->kind == WW_FAULT_METER_LATE ? 1 + below(s, chance(s, 0.5) ? 3 : WW_METER_LATE_S) : 0;
+	if (f->kind == WW_FAULT_FOREIGN || f->kind == WW_FAULT_HUNG_GPU) {
 		f->gpu = below(s, s->nodes[f->node].n_gpus);
 		f->value_w = between(s, s->plant.board.min_w, s->plant.board.max_w);
 	}

@@ -371,27 +371,34 @@ static void events_are_read(void **state)
 
 static void faults_are_read_in_their_order(void **state)
 {
-	struct ww_scenario c = read_good(LEAST "faults:\n"
-	                                       "  - {at: 8 min, what: journal, node: n, for: 1 s}\n"
-	                                       "  - {at: 7 min, what: meter, row: site, until: 8 min}\n"
-	                                       "  - {at: 6 min, what: cut, node: n, for: 1 s}\n"
-	                                       "  - {at: 5 min, what: foreign, node: n, gpu: 7, limit: 650 W}\n"
-	                                       "  - {at: 4 min, what: controller-zombie, for: 60 s}\n"
-	                                       "  - {at: 3 min, what: controller-crash, for: 60 s}\n"
-	                                       "  - {at: 2 min, what: reboot, node: n, for: 60 s}\n"
-	                                       "  - {at: 1 min, what: agent-crash, node: n, for: 60 s}\n");
+	struct ww_scenario c =
+		read_good(LEAST "faults:\n"
+	                        "  - {at: 11 min, what: meter-late, row: site, for: 1 min, by: 2500 ms}\n"
+	                        "  - {at: 10 min, what: hung-gpu, node: n, gpu: 3, for: 10 h}\n"
+	                        "  - {at: 9 min, what: dead, node: n}\n"
+	                        "  - {at: 8 min, what: journal, node: n, for: 1 s}\n"
+	                        "  - {at: 7 min, what: meter, row: site, until: 8 min}\n"
+	                        "  - {at: 6 min, what: cut, node: n, for: 1 s}\n"
+	                        "  - {at: 5 min, what: foreign, node: n, gpu: 7, limit: 650 W}\n"
+	                        "  - {at: 4 min, what: controller-zombie, for: 60 s}\n"
+	                        "  - {at: 3 min, what: controller-crash, for: 60 s}\n"
+	                        "  - {at: 2 min, what: reboot, node: n, for: 60 s}\n"
+	                        "  - {at: 1 min, what: agent-crash, node: n, for: 60 s}\n");
 	(void)state;
 	assert_int_equal(c.n_faults, WW_N_SCENARIO_FAULTS);
 	for (size_t i = 0; i < c.n_faults; i++) {
 		assert_int_equal(c.faults[i].kind, i);
 		assert_int_equal(c.faults[i].at_us, s(60) * (int64_t)(i + 1));
-		assert_int_equal(c.faults[i].line, 14 - i);
+		assert_int_equal(c.faults[i].line, 17 - i);
 	}
 	assert_int_equal(c.faults[WW_SCENARIO_FOREIGN].gpu, 7);
 	assert_near(c.faults[WW_SCENARIO_FOREIGN].value_w, 650, 0);
 	assert_int_equal(c.faults[WW_SCENARIO_FOREIGN].until_us, s(300));
 	assert_nan(c.faults[0].value_w);
 	assert_int_equal(c.faults[WW_SCENARIO_METER].until_us, s(480));
+	assert_int_equal(c.faults[WW_SCENARIO_DEAD].until_us, WW_NEVER_US);
+	assert_int_equal(c.faults[WW_SCENARIO_HUNG_GPU].gpu, 3);
+	assert_int_equal(c.faults[WW_SCENARIO_METER_LATE].by_us, 2500000);
 	ww_scenario_finish(&c);
 }
 

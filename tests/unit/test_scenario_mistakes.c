@@ -451,7 +451,28 @@ static void faults(void **state)
 	static const struct mistake mistakes[] = {
 		{FAULT("fire"), INVALID,
 	         "7: fault 1: what: 'fire' is not one of its words; write agent-crash, reboot, controller-crash, "
-	         "controller-zombie, foreign, cut, meter or journal"},
+	         "controller-zombie, foreign, cut, meter, journal, dead, hung-gpu or meter-late"},
+		{FAULT("dead, for: 1 min, node: n"), INVALID, "7: fault 1: for: does not belong to dead; remove it"},
+		{FAULT("dead"), INVALID, "7: fault 1: node: is missing; dead needs it"},
+		{FAULT("dead, node: n") "- {at: 50 min, what: reboot, for: 1 min, node: n}\n", INVALID,
+	         "8: fault 2: overlaps the fault on line 7; let one end before the other begins"},
+		{FAULT("hung-gpu, node: n, gpu: 1"), INVALID,
+	         "7: fault 1: for: is missing; hung-gpu needs it, or until"},
+		{FAULT("hung-gpu, node: n, for: 1 s"), INVALID, "7: fault 1: gpu: is missing; hung-gpu needs it"},
+		{FAULT("hung-gpu, node: n, gpu: 8, for: 1 s"), RANGE,
+	         "7: fault 1: gpu: 'n' has 8 GPUs, numbered from 0; write a lower one"},
+		{FAULT("hung-gpu, node: n, gpu: 1, for: 1 min") "- {at: 90 s, what: hung-gpu, node: n, gpu: 1, for: 1 "
+	                                                        "min}\n",
+	         INVALID, "8: fault 2: overlaps the fault on line 7; let one end before the other begins"},
+		{FAULT("cut, for: 1 s, node: n, by: 2 s"), INVALID,
+	         "7: fault 1: by: does not belong to cut; remove it"},
+		{HEAD "rows: [{name: site}]\n" NODES JOBS
+	              "faults: [{at: 1 s, what: meter-late, for: 1 s, row: site, by: 1 s}]\n",
+	         INVALID, "6: fault 1: row: 'site' has no meter; write meter: yes there, or name another row"},
+		{FAULT("meter-late, row: site, for: 1 s"), INVALID, "7: fault 1: by: is missing; meter-late needs it"},
+		{FAULT("meter-late, row: site, for: 1 s, by: 61 s"), RANGE,
+	         "7: fault 1: by: '61 s' must be 1 s to 60 s; write a number with its unit us, ms, s, min or h, like "
+	         "30 s"},
 		{FAULT("cut, node: n"), INVALID, "7: fault 1: for: is missing; cut needs it, or until"},
 		{FAULT("cut, for: 1 s"), INVALID, "7: fault 1: node: is missing; cut needs it"},
 		{FAULT("cut, for: 1 s, node: m"), INVALID, "7: fault 1: node: there is no node 'm'; the file has 'n'"},
