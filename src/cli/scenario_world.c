@@ -240,7 +240,8 @@ static void fit(const struct ww_scene *scene, const ww_plant *plant, uint32_t j,
 		if (cap_w >= last_w)
 			break;
 		ww_plant_try(plant, j, cap_w, &power_w, &tps);
-		points[n++] = (struct ww_fit_point){1 - power_w / truth->p0_w, 1 - tps * (1 + noise) / t0_tps};
+		double needs_w = scene->scenario->trim == WW_TRIM_ON ? power_w : cap_w;
+		points[n++] = (struct ww_fit_point){1 - needs_w / truth->p0_w, 1 - tps * (1 + noise) / t0_tps};
 		last_w = cap_w;
 	}
 	const struct ww_fit what = {points, n, fmax(curves->noise_frac, LEAST_NOISE), .p0_w = truth->p0_w,
@@ -252,7 +253,7 @@ static void fit(const struct ww_scene *scene, const ww_plant *plant, uint32_t j,
 /*
  * Under equal caps the GPUs of a job wait for the slowest and draw less than their caps. Control moves watts between them
  * until none does: the caps that a job needs are its draws. The plant's curve is one of equal caps; its baseline becomes
- * the draw, and its cuts are the same within 1 %.
+ * the draw, and its cuts are the same within 1 %. Where control does not move them, the curve stays one of caps.
  */
 static void learn_job(struct ww_scene *scene, const ww_plant *plant, uint32_t j)
 {
@@ -264,7 +265,9 @@ static void learn_job(struct ww_scene *scene, const ww_plant *plant, uint32_t j)
 		return;
 	}
 	free_w = truth->p0_w;
-	ww_plant_try(plant, j, free_w, &truth->p0_w, &truth->t0_tps);
+	ww_plant_try(plant, j, free_w, &power_w, &truth->t0_tps);
+	if (scene->scenario->trim == WW_TRIM_ON)
+		truth->p0_w = power_w;
 	*known = *truth;
 	if (scene->scenario->curves.kind == WW_CURVES_NONE)
 		known->status = -1;

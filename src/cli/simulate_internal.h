@@ -71,6 +71,13 @@ struct ww_job_end {
 	uint8_t why; /* enum ww_why, of most of its GPUs */
 };
 
+/* What it says of a GPU. */
+struct ww_cap_end {
+	double cap_w;  /* as enforced */
+	double trim_w; /* of its target, moved from others of its job */
+	uint8_t why;   /* enum ww_why */
+};
+
 /* A row whose charges were above its budget, the guard spent, for longer than limits need to be read back: sums over all
  * such times. */
 struct ww_row_missing {
@@ -87,6 +94,7 @@ struct ww_run {
 	double *tps;      /* of all jobs, per second */
 	double *rate_tps; /* the same with jobs that pause at the rate before it */
 	struct ww_job_end *ends;
+	struct ww_cap_end *caps; /* per GPU */
 	struct ww_world_account account;
 };
 

@@ -77,6 +77,36 @@ static void json_run(const struct ww_simulated *s, enum ww_division division, ww
 	ww_json_end(json);
 }
 
+/* Why a GPU has its cap, in words: the division, and the watts that were moved within its job. */
+static void json_why(const struct ww_cap_end *cap, ww_json *json)
+{
+	const char *why = ww_why_text((enum ww_why)cap->why);
+	char text[160];
+	if (cap->trim_w > 0)
+		snprintf(text, sizeof text, "%s; %+.0f W of its job's watts: a slower chip", why, cap->trim_w);
+	else if (cap->trim_w < 0)
+		snprintf(text, sizeof text, "%s; %+.0f W for slower chips of its job", why, cap->trim_w);
+	else
+		snprintf(text, sizeof text, "%s", why);
+	ww_json_text(json, "why", text);
+}
+
+static void json_caps(const struct ww_simulated *s, uint32_t j, ww_json *json)
+{
+	const struct ww_sim_job *job = &s->scene->jobs[j];
+	ww_json_begin_array(json, "caps");
+	for (uint32_t k = 0; s->runs[WW_DIVISION_AUTO]->ends[j].cap_w > 0 && k < job->n_gpus; k++) {
+		const struct ww_cap_end *cap = &s->runs[WW_DIVISION_AUTO]->caps[job->gpus[k]];
+		ww_json_begin_object(json, NULL);
+		ww_json_count(json, "gpu", job->gpus[k]);
+		ww_json_number(json, "cap_w", cap->cap_w);
+		ww_json_number(json, "trim_w", cap->trim_w);
+		json_why(cap, json);
+		ww_json_end(json);
+	}
+	ww_json_end(json);
+}
+
 static void json_job(const struct ww_simulated *s, uint32_t j, ww_json *json)
 {
 	const struct ww_run *run = s->runs[WW_DIVISION_AUTO];
@@ -96,6 +126,7 @@ static void json_job(const struct ww_simulated *s, uint32_t j, ww_json *json)
 		                                             : NAN);
 	}
 	ww_json_text(json, "why", ww_why_text((enum ww_why)end->why));
+	json_caps(s, j, json);
 	ww_json_end(json);
 }
 

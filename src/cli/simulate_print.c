@@ -238,11 +238,27 @@ static void print_tokens(const struct ww_simulated *s, FILE *out)
 	print_gains(s, out);
 }
 
+/* The most that was moved from one GPU of the job, and to one. */
+static void add_trim(ww_table *table, const struct ww_simulated *s, uint32_t j)
+{
+	const struct ww_sim_job *job = &s->scene->jobs[j];
+	double least_w = 0, most_w = 0;
+	for (uint32_t k = 0; k < job->n_gpus; k++) {
+		least_w = fmin(least_w, s->runs[WW_DIVISION_AUTO]->caps[job->gpus[k]].trim_w);
+		most_w = fmax(most_w, s->runs[WW_DIVISION_AUTO]->caps[job->gpus[k]].trim_w);
+	}
+	if (s->runs[WW_DIVISION_AUTO]->ends[j].cap_w > 0 && most_w > 0)
+		ww_table_text(table, "%.0f to %+.0f", least_w, most_w);
+	else
+		ww_table_text(table, "-");
+}
+
 static void print_jobs(const struct ww_simulated *s, FILE *out)
 {
 	static const struct ww_column columns[] = {
-		{"job", "", WW_LEFT},      {"GPUs", "", WW_RIGHT},   {"cut", "%", WW_RIGHT},   {"cap", "W", WW_RIGHT},
-		{"tokens", "%", WW_RIGHT}, {"equal", "%", WW_RIGHT}, {"floor", "%", WW_RIGHT}, {"why", "", WW_LEFT}};
+		{"job", "", WW_LEFT},     {"GPUs", "", WW_RIGHT},   {"cut", "%", WW_RIGHT},
+		{"cap", "W", WW_RIGHT},   {"moved", "W", WW_RIGHT}, {"tokens", "%", WW_RIGHT},
+		{"equal", "%", WW_RIGHT}, {"floor", "%", WW_RIGHT}, {"why", "", WW_LEFT}};
 	const struct ww_run *run = s->runs[WW_DIVISION_AUTO], *equal = s->runs[WW_DIVISION_EQUAL];
 	ww_table *table = ww_table_create(columns, sizeof columns / sizeof columns[0]);
 	for (uint32_t j = 0; j < run->n_jobs; j++) {
@@ -252,6 +268,7 @@ static void print_jobs(const struct ww_simulated *s, FILE *out)
 		ww_table_text(table, "%u", s->scene->jobs[j].n_gpus);
 		ww_table_number(table, end->cap_w > 0 ? 100 * end->cut_frac : NAN, 1);
 		ww_table_number(table, end->cap_w > 0 ? end->cap_w : NAN, 0);
+		add_trim(table, s, j);
 		ww_table_number(table, 100 * kept, 1);
 		ww_table_number(table, 100 * ww_job_kept(s->scene, equal, s->main_event, j), 1);
 		ww_table_number(table, 100 * s->scene->told[j].floor_frac, 0);

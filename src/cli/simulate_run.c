@@ -310,8 +310,13 @@ static void measure_ends(const struct walk *walk, const struct ww_world_second *
 		                           .promised_frac = d->throughput_frac,
 		                           .kept_floor_frac = d->kept_floor_frac,
 		                           .why = why_of_most(walk, s->decision, j)};
-		for (uint32_t k = 0; k < job->n_gpus; k++)
-			end->cap_w += ww_plant_enforced_w(s->plant, job->gpus[k]) / job->n_gpus;
+		for (uint32_t k = 0; k < job->n_gpus; k++) {
+			uint32_t gpu = job->gpus[k];
+			const struct ww_gpu_decision *told = &s->decision->gpus[gpu];
+			walk->run->caps[gpu] = (struct ww_cap_end){ww_plant_enforced_w(s->plant, gpu),
+			                                           (double)told->trim_w, told->why};
+			end->cap_w += walk->run->caps[gpu].cap_w / job->n_gpus;
+		}
 	}
 }
 
@@ -386,6 +391,7 @@ ww_status ww_run_create(struct ww_scene *scene, enum ww_division division, const
 	run->tps = ww_cli_alloc(run->seconds, sizeof *run->tps);
 	run->rate_tps = ww_cli_alloc(run->seconds, sizeof *run->rate_tps);
 	run->ends = ww_cli_alloc(run->n_jobs, sizeof *run->ends);
+	run->caps = ww_cli_alloc(scene->scenario->n_gpus, sizeof *run->caps);
 	start_events(scene, run);
 	scene->spec.division = division;
 	scene->spec.journal = watch && watch->journal_from == 0 ? watch->journal : NULL;
@@ -416,5 +422,6 @@ void ww_run_destroy(struct ww_run *run)
 	free(run->tps);
 	free(run->rate_tps);
 	free(run->ends);
+	free(run->caps);
 	free(run);
 }

@@ -112,6 +112,25 @@ def test_other_scenarios():
         assert name == "faults" or kept["wattweir"] <= kept["oracle"] + 0.003, kept
 
 
+def test_trim():
+    """Watts that waiting GPUs leave go to the slowest of their job, in whole watts, and each cap says so."""
+    with Folder() as folder:
+        path = folder / "off.yaml"
+        path.write_text((SOURCE / DEMO).read_text(encoding="utf-8") + "\ntrim: off\n", encoding="utf-8")
+        on, off = good_json("simulate", DEMO), good_json("simulate", path)
+    assert on["unused_frac"] <= 0.012 and off["unused_frac"] >= on["unused_frac"] + 0.005, (on, off)
+    assert on["tps"]["wattweir"] > off["tps"]["wattweir"], (on["tps"], off["tps"])
+    for job in on["jobs"]:
+        assert len(job["caps"]) == job["gpus"] and sum(cap["trim_w"] for cap in job["caps"]) == 0, job
+        near(sum(cap["cap_w"] for cap in job["caps"]) / job["gpus"], job["cap_w"], 1e-6)
+        for cap in job["caps"]:
+            words = {1: f"{cap['trim_w']:+.0f} W of its job's watts: a slower chip", 0: "",
+                     -1: f"{cap['trim_w']:+.0f} W for slower chips of its job"}[(cap["trim_w"] > 0) - (cap["trim_w"] < 0)]
+            assert cap["trim_w"] == int(cap["trim_w"]) and cap["why"].endswith(words), cap
+    assert all(cap["trim_w"] == 0 for job in off["jobs"] for cap in job["caps"])
+    assert any(cap["trim_w"] > 20 for job in on["jobs"] for cap in job["caps"])
+
+
 def test_objectives():
     """Gains are counted in what the scenario asks for."""
     with Folder() as folder:
