@@ -21,6 +21,7 @@
 
 struct tally {
 	uint64_t schedules, seconds, broken_a, broken_b, broken_c, commands, writes, failed;
+	uint64_t trimmed, trimmed_s; /* schedules and seconds with watts moved within a job */
 	uint64_t first_seed, first_c_seed;
 	double cpu_s, worst_c_frac;
 	char first[256], failure[256];
@@ -48,15 +49,27 @@ static void fail(struct tally *t, uint64_t seed, const struct ww_error *err)
 		snprintf(t->failure, sizeof t->failure, "seed %llu: %.200s", (unsigned long long)seed, err->text);
 }
 
+static bool is_trimmed(const struct ww_decision *d)
+{
+	for (uint32_t g = 0; d && g < d->first_gpu[d->n_nodes]; g++)
+		if (d->gpus[g].trim_w != 0)
+			return true;
+	return false;
+}
+
 static void live(struct tally *t, uint64_t seed)
 {
 	static struct schedule s;
 	struct ww_error err;
+	struct ww_world_second second;
 	ww_world *world = NULL;
+	uint64_t trimmed_s = 0;
 	schedule_draw(&s, seed);
 	ww_status status = ww_world_create(&s.world, &world, &err);
-	for (int64_t us = 0; !status && us < s.length_us; us += WW_SECOND_US)
-		status = ww_world_second(world, NULL, &err);
+	for (int64_t us = 0; !status && us < s.length_us; us += WW_SECOND_US) {
+		status = ww_world_second(world, &second, &err);
+		trimmed_s += !status && is_trimmed(second.decision);
+	}
 	if (status)
 		fail(t, seed, &err);
 	if (!world)
@@ -65,6 +78,8 @@ static void live(struct tally *t, uint64_t seed)
 	ww_world_destroy(world);
 	t->schedules++;
 	t->seconds += account.seconds;
+	t->trimmed += trimmed_s > 0;
+	t->trimmed_s += trimmed_s;
 	t->broken_a += account.broken_a > 0;
 	t->broken_b += account.broken_b > 0;
 	t->broken_c += account.broken_c > 0;
@@ -88,6 +103,8 @@ static void add(struct tally *sum, const struct tally *t)
 {
 	sum->schedules += t->schedules;
 	sum->seconds += t->seconds;
+	sum->trimmed += t->trimmed;
+	sum->trimmed_s += t->trimmed_s;
 	sum->broken_a += t->broken_a;
 	sum->broken_b += t->broken_b;
 	sum->broken_c += t->broken_c;
@@ -223,6 +240,8 @@ static void report(const struct options *o, const struct tally *t)
 	       (unsigned long long)t->schedules, (unsigned long long)o->first, (double)t->seconds / 1e6,
 	       (unsigned long long)t->commands, (unsigned long long)t->writes,
 	       t->schedules ? 1e3 * t->cpu_s / (double)t->schedules : 0);
+	printf("watts were moved within jobs in %llu of them, in %.1f %% of all seconds\n",
+	       (unsigned long long)t->trimmed, t->seconds ? 100 * (double)t->trimmed_s / (double)t->seconds : 0);
 	printf("with breaches of (a) %llu, (b) %llu, (c) %llu; failed %llu\n", (unsigned long long)t->broken_a,
 	       (unsigned long long)t->broken_b, (unsigned long long)t->broken_c, (unsigned long long)t->failed);
 	if (t->first_seed != NO_SEED)

@@ -151,12 +151,14 @@ static void draw_cluster(struct schedule *s)
 		draw_feeds(s);
 	for (uint32_t r = 0; r < s->plant.n_rows; r++)
 		draw_row(s, r);
+	enum ww_trim trim = chance(s, 0.85) ? WW_TRIM_ON : WW_TRIM_OFF;
 	enum ww_after after = chance(s, 0.6) ? WW_AFTER_HOLD : chance(s, 0.7) ? WW_AFTER_FAILCAP : WW_AFTER_RESTORE;
 	s->config = (struct ww_config){.cluster = 77,
 	                               .objective = below(s, 4),
 	                               .valid_for_us = seconds(s, 10, 60),
 	                               .settle_us = seconds(s, 1, 5),
 	                               .after = (uint8_t)after,
+	                               .trim = (uint8_t)trim,
 	                               .n_rows = s->plant.n_rows,
 	                               .n_nodes = s->plant.n_nodes,
 	                               .rows = s->row_configs,
