@@ -199,7 +199,8 @@ static const struct argp command = {
 	       "A trace or journal named '-' goes to standard output, in place of the report.\n"
 	       "Exit status: 0 done, 1 failed, 2 wrong usage, 3 a budget, a floor or an invariant was not kept, a row "
 	       "was "
-	       "short of watts, or an event could not be kept or was never taken.\n\n"
+	       "short of watts, an event could not be kept or was never taken, or a GPU has not its limit of before "
+	       "back.\n\n"
 	       "Example:\n"
 	       "  wattweir simulate scenarios/demo.yaml\n",
 };

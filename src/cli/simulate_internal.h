@@ -85,6 +85,14 @@ struct ww_row_missing {
 	double most_w;    /* once limits could have been read back */
 };
 
+/* What came of a fault of the scenario. */
+struct ww_fault_run {
+	double counted_w; /* the most that control counted its GPUs with until they obeyed again; of a meter: the rest of its
+	                     row, while it was not as it should be; NAN = of no GPU or meter */
+	double again_s; /* from its beginning until its GPUs obeyed again, or a controller was in charge; NAN = never, or
+	                     of a meter */
+};
+
 struct ww_run {
 	enum ww_division division;
 	uint32_t seconds, n_events, n_jobs, n_rows;
@@ -96,6 +104,12 @@ struct ww_run {
 	struct ww_job_end *ends;
 	struct ww_cap_end *caps; /* per GPU */
 	struct ww_world_account account;
+	struct ww_fault_run *faults;   /* per fault of the scenario */
+	struct ww_world_alarm *alarms; /* of its nodes */
+	size_t n_alarms;
+	double *before_w; /* per GPU: its limit before the main event; NULL = it has none, or at the end another may last */
+	double *after_w; /* per GPU: its limit at the end */
+	bool *in_reach;  /* per node: at the end */
 };
 
 /* What is told while a run goes on. */
@@ -112,6 +126,19 @@ struct ww_run_watch {
 ww_status ww_run_create(struct ww_scene *scene, enum ww_division division, const struct ww_run_watch *watch,
                         struct ww_run **out, struct ww_error *err) WW_MUST_CHECK;
 void ww_run_destroy(struct ww_run *run);
+
+/* ---- simulate_faults.c: what went wrong, and what came of it -------------------------------------------------------- */
+
+void ww_faults_begin(const struct ww_scene *scene, struct ww_run *run);
+void ww_faults_measure(const struct ww_scene *scene, struct ww_run *run, const ww_world *world,
+                       const struct ww_world_second *s);
+void ww_faults_end(struct ww_run *run); /* frees */
+
+/* Whether a GPU has a lower limit at the end than before the main event, and why; NULL = it has not, or nobody knows. */
+const char *ww_left_capped(const struct ww_scene *scene, const struct ww_run *run, uint32_t gpu);
+
+void ww_faults_print(const struct ww_scene *scene, const struct ww_run *run, FILE *out);
+void ww_faults_json(const struct ww_scene *scene, const struct ww_run *run, ww_json *json); /* into the open object */
 
 /* ---- simulate_result.c --------------------------------------------------------------------------------------------- */
 

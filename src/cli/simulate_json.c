@@ -173,6 +173,7 @@ void ww_simulated_json(const struct ww_simulated *s, ww_json *json)
 	for (int i = 0; i < WW_N_RUNS; i++)
 		json_run(s, (enum ww_division)i, json);
 	ww_json_end(json);
+	ww_faults_json(s->scene, run, json);
 	ww_json_begin_array(json, "jobs");
 	for (uint32_t j = 0; j < run->n_jobs; j++)
 		json_job(s, j, json);

@@ -328,4 +328,5 @@ void ww_simulated_print(const struct ww_simulated *s, FILE *out)
 		print_tables(s, out);
 	else
 		fputs("There is no event in this scenario, so there is nothing to compare.\n", out);
+	ww_faults_print(s->scene, run, out);
 }

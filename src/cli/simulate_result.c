@@ -252,5 +252,7 @@ bool ww_needs_attention(const struct ww_simulated *s)
 		bad = bad || run->rows[r].seconds > 0;
 	for (uint32_t i = 0; i < run->n_events; i++)
 		bad = bad || event_needs_attention(s, i);
+	for (uint32_t g = 0; g < s->scene->scenario->n_gpus; g++)
+		bad = bad || ww_left_capped(s->scene, run, g);
 	return bad;
 }

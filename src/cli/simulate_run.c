@@ -337,6 +337,7 @@ static ww_status live(struct walk *walk, ww_world *world, const struct ww_run_wa
 			return status;
 		run->account = ww_world_account(world);
 		run->led += s.decision != NULL;
+		ww_faults_measure(walk->scene, run, world, &s);
 		measure_rows(walk, &s);
 		measure_jobs(walk, &s);
 		for (uint32_t i = 0; i < run->n_events; i++)
@@ -393,6 +394,7 @@ ww_status ww_run_create(struct ww_scene *scene, enum ww_division division, const
 	run->ends = ww_cli_alloc(run->n_jobs, sizeof *run->ends);
 	run->caps = ww_cli_alloc(scene->scenario->n_gpus, sizeof *run->caps);
 	start_events(scene, run);
+	ww_faults_begin(scene, run);
 	scene->spec.division = division;
 	scene->spec.journal = watch && watch->journal_from == 0 ? watch->journal : NULL;
 	ww_scene_tell_truth(scene, division == WW_DIVISION_EXACT);
@@ -417,6 +419,7 @@ void ww_run_destroy(struct ww_run *run)
 		free(e->before);
 		free(e->during);
 	}
+	ww_faults_end(run);
 	free(run->events);
 	free(run->rows);
 	free(run->tps);

@@ -463,6 +463,12 @@ ww_status ww_world_second(ww_world *w, struct ww_world_second *out, struct ww_er
 	return WW_OK;
 }
 
+const struct ww_world_alarm *ww_world_alarms(const ww_world *w, size_t *n)
+{
+	*n = w->n_alarms;
+	return w->alarms;
+}
+
 struct ww_world_account ww_world_account(const ww_world *w)
 {
 	struct ww_world_account account = w->account;

@@ -162,6 +162,28 @@ static void write_cap(ww_world *w, uint32_t node, const struct ww_node_act *act)
 		ww_world_check_node(w, node);
 }
 
+static void note_alarm(ww_world *w, uint32_t node, const struct ww_node_act *act)
+{
+	struct ww_world_alarm *alarm = NULL;
+	w->account.alarms++;
+	for (size_t i = 0; i < w->n_alarms && !alarm; i++)
+		if (w->alarms[i].node == node && w->alarms[i].gpu == act->u.alarm.gpu &&
+		    w->alarms[i].what == act->u.alarm.what)
+			alarm = &w->alarms[i];
+	if (!alarm) {
+		struct ww_world_alarm *more = realloc(w->alarms, (w->n_alarms + 1) * sizeof *more);
+		if (!more) {
+			ww_world_fail(w, WW_ERR_NOMEM, NULL);
+			return;
+		}
+		w->alarms = more;
+		alarm = &w->alarms[w->n_alarms++];
+		*alarm = (struct ww_world_alarm){node, act->u.alarm.gpu, act->u.alarm.what, 0, ww_world_now(w), 0};
+	}
+	alarm->times++;
+	alarm->last_us = ww_world_now(w);
+}
+
 static void carry_out(ww_world *w, uint32_t node, const struct ww_node_act *act)
 {
 	switch (act->kind) {
@@ -185,7 +207,7 @@ static void carry_out(ww_world *w, uint32_t node, const struct ww_node_act *act)
 		send(w, &(struct ww_wire_message){WW_WIRE_HELLO, node, {.hello = act->u.hello}}, &act->u.hello->from);
 		break;
 	case WW_ACT_ALARM:
-		w->account.alarms++;
+		note_alarm(w, node, act);
 		if (w->spec.trace)
 			ww_world_trace(w, "node %u gpu %d: alarm: %s (%.1f)", node, (int)act->u.alarm.gpu,
 			               ww_alarm_text(act->u.alarm.what), (double)act->u.alarm.value_w);
@@ -419,5 +441,6 @@ void ww_world_agents_finish(ww_world *w)
 	}
 	free(w->agents);
 	free(w->turns);
+	free(w->alarms);
 	free(w->shares);
 }

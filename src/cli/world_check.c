@@ -219,8 +219,9 @@ void ww_world_note_unsteady(ww_world *w)
 	w->steady_us = ww_world_now(w);
 }
 
-static bool in_reach(const ww_world *w, const struct world_agent *a)
+bool ww_world_in_reach(const ww_world *w, uint32_t node)
 {
+	const struct world_agent *a = &w->agents[node];
 	int64_t now_us = ww_world_now(w), most_us = REACH_PERIODS * w->spec.period_us;
 	return a->brain && !a->cut && !a->off && a->heard_us >= now_us - most_us &&
 	       (a->behind_us == WW_NEVER_US || a->behind_us >= now_us - most_us);
@@ -231,7 +232,7 @@ void ww_world_check_power(ww_world *w)
 	int64_t now_us = ww_world_now(w), settle_us = w->spec.config->settle_us + SETTLE_MORE_US;
 	bool reach = w->decided;
 	for (uint32_t i = 0; reach && i < w->n_nodes; i++)
-		reach = in_reach(w, &w->agents[i]);
+		reach = ww_world_in_reach(w, i);
 	if (!reach)
 		ww_world_note_unsteady(w);
 	if (now_us - w->steady_us < settle_us)

@@ -82,6 +82,14 @@ struct ww_world_account {
 	struct ww_wire_counts wire;
 };
 
+/* What nodes told people of one thing. */
+struct ww_world_alarm {
+	uint32_t node, gpu; /* gpu: of the node, UINT32_MAX = the node */
+	enum ww_alarm what;
+	uint32_t times;
+	int64_t first_us, last_us;
+};
+
 typedef struct ww_world ww_world;
 
 ww_status ww_world_create(const struct ww_world_spec *spec, ww_world **out, struct ww_error *err) WW_MUST_CHECK;
@@ -90,6 +98,12 @@ void ww_world_destroy(ww_world *world);
 /* Lives one second and checks it. WW_ERR_NOMEM ends the world. `out` may be NULL. */
 ww_status ww_world_second(ww_world *world, struct ww_world_second *out, struct ww_error *err) WW_MUST_CHECK;
 struct ww_world_account ww_world_account(const ww_world *world);
+
+/* In the order in which they came first; borrowed until the next second. */
+const struct ww_world_alarm *ww_world_alarms(const ww_world *world, size_t *n);
+
+/* Whether the controller in charge hears the node, and it has all that was sent to it. */
+bool ww_world_in_reach(const ww_world *world, uint32_t node);
 
 /* From now on the journal gets frames, first the state of the controller in charge. Borrowed while the world lives. */
 void ww_world_begin_journal(ww_world *world, struct ww_buf *journal);

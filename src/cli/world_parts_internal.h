@@ -151,6 +151,8 @@ struct ww_world {
 	bool decided;      /* the decision that the checks know is of the controller in charge */
 	int64_t steady_us; /* since then nothing happened that a budget cannot be kept through at once */
 	struct ww_world_account account;
+	struct ww_world_alarm *alarms;
+	size_t n_alarms;
 };
 
 /* world.c */

@@ -420,8 +420,9 @@ static void large_clusters_are_read(void **state)
 
 static void shipped_scenarios_are_read(void **state)
 {
-	static const char *const files[] = {"scenarios/demo.yaml", "scenarios/two-feeds.yaml", "scenarios/notice.yaml",
-	                                    "scenarios/faults.yaml", "scenarios/phoenix.yaml"};
+	static const char *const files[] = {"scenarios/demo.yaml",    "scenarios/two-feeds.yaml",
+	                                    "scenarios/notice.yaml",  "scenarios/faults.yaml",
+	                                    "scenarios/phoenix.yaml", "scenarios/bad-day.yaml"};
 	(void)state;
 	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
 		struct ww_scenario c;
