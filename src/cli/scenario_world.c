@@ -223,9 +223,8 @@ static ww_status fill_jobs(struct ww_scene *scene, struct ww_error *err)
 
 /* ---- What is known of the jobs ------------------------------------------------------------------------------------------- */
 
-/* A rehearsal: draw and throughput under caps near each cut, with noise, also in the baseline; `free_w` is the lowest cap
- * that costs nothing. */
-static void fit(const struct ww_scene *scene, const ww_plant *plant, uint32_t j, double free_w, struct ww_curve *out)
+/* A rehearsal: what it takes and throughput under caps near each cut, with noise, also in the baseline. */
+static void fit(const struct ww_scene *scene, const ww_plant *plant, uint32_t j, struct ww_curve *out)
 {
 	const struct ww_scenario_curves *curves = &scene->scenario->curves;
 	const struct ww_curve *truth = &scene->true_curves[j];
@@ -233,7 +232,8 @@ static void fit(const struct ww_scene *scene, const ww_plant *plant, uint32_t j,
 	struct ww_rng rng;
 	size_t n = 0;
 	seed_for(&rng, scene->seed, scene->told[j].name, 1);
-	double t0_tps = truth->t0_tps * (1 + curves->noise_frac * ww_rng_normal(&rng)), last_w = free_w;
+	double t0_tps = truth->t0_tps * (1 + curves->noise_frac * ww_rng_normal(&rng));
+	double free_w = ww_plant_free_cap_w(plant, j), last_w = free_w;
 	for (size_t i = 0; i < curves->n_cuts; i++) {
 		double cap_w = fmax(free_w * (1 - curves->cut_frac[i]), scene->scenario->gpu.min_w);
 		double noise = curves->noise_frac * ww_rng_normal(&rng), power_w, tps;
@@ -250,29 +250,22 @@ static void fit(const struct ww_scene *scene, const ww_plant *plant, uint32_t j,
 		out->status = -1;
 }
 
-/*
- * Under equal caps the GPUs of a job wait for the slowest and draw less than their caps. Control moves watts between them
- * until none does: the caps that a job needs are its draws. The plant's curve is one of equal caps; its baseline becomes
- * the draw, and its cuts are the same within 1 %. Where control does not move them, the curve stays one of caps.
- */
+/* Under equal caps the GPUs of a job wait for the slowest and draw less than their caps. Where control moves watts between
+ * them until none does, what counts is what each needs; where it does not, their caps. */
 static void learn_job(struct ww_scene *scene, const ww_plant *plant, uint32_t j)
 {
 	struct ww_curve *truth = &scene->true_curves[j], *known = &scene->known_curves[j];
-	double power_w, free_w;
+	double power_w;
 	ww_plant_try(plant, j, scene->scenario->gpu.max_w, &power_w, &scene->free_tps[j]);
-	if (ww_plant_curve(plant, j, truth, NULL)) {
+	if (ww_plant_curve(plant, j, scene->scenario->trim == WW_TRIM_ON, truth, NULL)) {
 		truth->status = known->status = -1;
 		return;
 	}
-	free_w = truth->p0_w;
-	ww_plant_try(plant, j, free_w, &power_w, &truth->t0_tps);
-	if (scene->scenario->trim == WW_TRIM_ON)
-		truth->p0_w = power_w;
 	*known = *truth;
 	if (scene->scenario->curves.kind == WW_CURVES_NONE)
 		known->status = -1;
 	else if (scene->scenario->curves.kind == WW_CURVES_FITTED)
-		fit(scene, plant, j, free_w, known);
+		fit(scene, plant, j, known);
 }
 
 static ww_status learn(struct ww_scene *scene, struct ww_error *err)

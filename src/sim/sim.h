@@ -135,8 +135,13 @@ enum ww_sim_state ww_plant_job_state(const ww_plant *plant, uint32_t job);
 /* Noise-free steady state of a job with all its GPUs at one cap: mean power per GPU by the boards' sensors, tokens/s. */
 void ww_plant_try(const ww_plant *plant, uint32_t job, double cap_w, double *power_w, double *tps);
 
-/* The true loss curve of a job, in the terms of caps (p0_w = the lowest cap that costs nothing), no uncertainty, down to
- * the board's lowest limit. WW_ERR_NO_DATA for a job that no cap limits. */
-ww_status ww_plant_curve(const ww_plant *plant, uint32_t job, struct ww_curve *out, struct ww_error *err) WW_MUST_CHECK;
+/* The lowest cap for all GPUs of a job that costs nothing. */
+double ww_plant_free_cap_w(const ww_plant *plant, uint32_t job);
+
+/* The true loss curve of a job, no uncertainty, down to the board's lowest limit, in the terms of caps: of one for all its
+ * GPUs, or, `trimmed`, of their mean where none has more than the common pace needs. p0_w = the lowest that costs nothing.
+ * WW_ERR_NO_DATA for a job that no cap limits. */
+ww_status ww_plant_curve(const ww_plant *plant, uint32_t job, bool trimmed, struct ww_curve *out, struct ww_error *err)
+	WW_MUST_CHECK;
 
 #endif

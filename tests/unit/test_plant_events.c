@@ -369,7 +369,7 @@ static void test_replay_curve(void **state)
 	(void)state;
 	set_up_replay(&s);
 	build(&s);
-	assert_int_equal(ww_plant_curve(s.plant, 0, &curve, &err), WW_OK);
+	assert_int_equal(ww_plant_curve(s.plant, 0, true, &curve, &err), WW_OK);
 	assert_near(curve.p0_w, 250, 1e-3);
 	assert_near(curve.t0_tps, 200, 1e-4);
 	for (double cap = 100; cap <= 250; cap += 25) {
@@ -394,7 +394,7 @@ static void test_curve_of_a_dent(void **state)
 	s.jobs[0].points = dent;
 	s.jobs[0].n_points = 4;
 	build(&s);
-	assert_int_equal(ww_plant_curve(s.plant, 0, &curve, &err), WW_OK);
+	assert_int_equal(ww_plant_curve(s.plant, 0, true, &curve, &err), WW_OK);
 	assert_near(ww_curve_loss(&curve, 0.2), 0.11, 0.003);
 	assert_near(ww_curve_loss(&curve, 0.4), 0.22, 0.003);
 	assert_near(ww_curve_loss(&curve, 0.6), 0.50, 0.003);
