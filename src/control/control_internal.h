@@ -17,6 +17,7 @@
 #define STEPS_AHEAD (WW_STEPS_MAX - 1)
 #define NO_JOB UINT32_MAX
 #define RUNS_MAX 1000                    /* refinements of one division */
+#define DEAD_BAND_W 0.9f                 /* a smaller raise is not worth a command; a watt moved within a job is */
 #define MARGIN 1e-7                      /* of a row's watts: what rounding may hide */
 #define GREETING_US (3 * WW_SECOND_US)   /* for nodes to answer a new leader */
 #define LEAD_EXTRA_US (2 * WW_SECOND_US) /* a budget counts that much before it starts, besides settle_us */

@@ -180,14 +180,15 @@ static uint32_t count_place(const ww_control *c, const struct node *node, uint32
 	return n;
 }
 
-/* What must be asked for so that the promise is kept although the curve is not known exactly: the loss at the floor may be
- * larger by its uncertainty, var(a d + b d^2). */
+/* What must be asked for so that the promise is kept: the loss at the floor may be larger by the curve's uncertainty,
+ * var(a d + b d^2), and a GPU may be left as much below its share as is not worth a raise. */
 static double floor_of(const struct job *job)
 {
 	const struct ww_curve *k = &job->curve;
 	double promise = job->told.floor_frac, d = ww_curve_cut_at_loss(k, 1 - promise);
 	double var = d * d * (k->var_a + 2 * d * k->cov_ab + d * d * k->var_b);
-	return promise > 0 ? least(1, promise + FLOOR_SD * sqrt(most(0, var))) : 0;
+	double left_frac = ww_curve_slope(k, d) * DEAD_BAND_W / k->p0_w;
+	return promise > 0 ? least(1, promise + FLOOR_SD * sqrt(most(0, var)) + left_frac) : 0;
 }
 
 static void pose_job(const ww_control *c, struct problem *p, uint32_t j, bool whole)

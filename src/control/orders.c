@@ -10,8 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#define DEAD_BAND_W 0.9f /* a smaller raise is not worth a command; a watt moved within a job is */
-#define STAGGER_W 25.0f  /* of a GPU in one slot while budgets are given back */
+#define STAGGER_W 25.0f /* of a GPU in one slot while budgets are given back */
 #define SLOT_US (10 * WW_SECOND_US)
 #define RESTORE_US (15 * 60 * WW_SECOND_US) /* after an event, raises go in slots */
 #define RETRY_US WW_SECOND_US
