@@ -85,6 +85,7 @@ struct job {
 	uint8_t why;
 	double ahead_cut[STEPS_AHEAD]; /* NAN = none */
 	uint32_t n_needs;              /* readings behind the needs of its GPUs */
+	float need_var;                /* of one such reading */
 	float laid_w;                  /* sum of the equal caps that lean_w was made for */
 };
 

@@ -15,7 +15,9 @@
 #define BINDS 0.015f     /* of its cap: the slowest leaves no more than that while its cap is what holds the job */
 #define WORKS 0.5f       /* of its cap: a GPU that draws less does something else than wait for a slower one */
 #define EVEN 0.004f      /* of a cap: less is not worth a move, */
-#define NOISE 0.02f      /* nor is what one reading may show by chance; the mean of many shows less */
+#define CHANCE 8.0f      /* nor are so many standard errors of the means */
+#define SMOOTH 0.2f      /* of the variance of readings, which is taken to be */
+#define USUAL 0.005f     /* of a cap at first, squared */
 #define FEWEST 6         /* readings before a move */
 #define MOST 64          /* behind a mean */
 #define LEAN_MOST 0.15f  /* of a cap */
@@ -25,10 +27,11 @@
 struct team {
 	const struct job *job;
 	uint32_t n;
-	bool settled;
+	bool settled, joined;   /* joined: one works again */
 	float equal_w;          /* sum of the caps without moves, of all that can be steered */
 	float used, least_used; /* the highest and the lowest part of their caps that they draw */
 	float needs, leans_w;   /* sums */
+	float n_off, off, off2; /* readings beside the means before them: sums of the differences and their squares */
 	float scale, part;      /* of the moves: so that their sum is 0; so that limits hold */
 	float carry_w;          /* wanted by the GPUs before, and not given yet */
 	bool again;
@@ -41,7 +44,7 @@ static float equal_cap_of(const ww_control *c, const struct gpu *gpu, const stru
 
 static bool works(const ww_control *c, const struct gpu *gpu)
 {
-	return is_ready(c, gpu) && gpu->held && gpu->draw_w >= WORKS * gpu->enforced_w;
+	return is_ready(c, gpu) && gpu->draw_w >= WORKS * gpu->enforced_w;
 }
 
 /* ---- What each needs ---------------------------------------------------------------------------------------------------- */
@@ -60,15 +63,20 @@ static void look(ww_control *c, struct gpu *gpu, void *context)
 	team->used = fmaxf(team->used, gpu->draw_w / gpu->enforced_w);
 }
 
-/* A GPU that works again begins its mean anew. */
+/* One that works again has no mean to compare yet: all begin anew. */
 static void measure(ww_control *c, struct gpu *gpu, void *context)
 {
 	struct team *team = context;
 	float equal_w = equal_cap_of(c, gpu, team), need = works(c, gpu) ? gpu->draw_w / equal_w : NAN;
 	bool fresh = team->job->n_needs <= 1 || isnan(gpu->need_frac);
-	gpu->need_frac = fresh ? need : gpu->need_frac + (need - gpu->need_frac) / (float)team->job->n_needs;
+	float off = fresh ? 0 : need - gpu->need_frac;
+	team->joined = team->joined || (isnan(gpu->need_frac) && !isnan(need));
+	gpu->need_frac = fresh ? need : gpu->need_frac + off / (float)team->job->n_needs;
 	if (isnan(gpu->need_frac))
 		return;
+	team->n_off += !fresh;
+	team->off += off;
+	team->off2 += off * off;
 	float used = gpu->need_frac / (1 + gpu->lean_w / equal_w);
 	team->needs += gpu->need_frac;
 	team->used = fmaxf(team->used, used);
@@ -153,34 +161,51 @@ void forget_lean(ww_control *c, struct job *job)
 {
 	each_gpu(c, job, forget, NULL);
 	job->n_needs = 0;
+	job->need_var = USUAL * USUAL;
 	job->laid_w = 0;
+}
+
+/* How much readings scatter, beyond what all GPUs of the job do together. */
+static void learn_noise(struct job *job, const struct team *team)
+{
+	if (team->n_off < 2)
+		return;
+	float var = fmaxf(0, team->off2 - team->off * team->off / team->n_off) / (team->n_off - 1);
+	job->need_var += SMOOTH * (var - job->need_var);
 }
 
 /* Whether the means show a difference that is worth a move. */
 static bool is_uneven(const struct job *job, const struct team *team)
 {
-	return job->n_needs >= FEWEST &&
-	       team->used - team->least_used > fmaxf(EVEN, NOISE / sqrtf((float)job->n_needs));
+	float error = sqrtf(job->need_var / (float)job->n_needs);
+	return team->used - team->least_used > fmaxf(EVEN, CHANCE * error);
+}
+
+static bool is_to_move(ww_control *c, struct job *job, struct team *team)
+{
+	if (team->used < 1 - BINDS || team->n < 2)
+		job->n_needs = 0;
+	if (team->used < 1 - BINDS || team->n < 2 || !team->settled)
+		return false;
+	job->n_needs += job->n_needs < MOST;
+	team->used = 0;
+	each_gpu(c, job, measure, team);
+	if (team->joined && job->n_needs > 1)
+		job->n_needs = 0;
+	learn_noise(job, team);
+	return job->n_needs >= FEWEST && is_uneven(job, team);
 }
 
 static void lean_job(ww_control *c, struct job *job)
 {
 	struct team team = {.job = job, .settled = true, .least_used = INFINITY, .part = 1};
-	bool moved = false;
 	each_gpu(c, job, look, &team);
-	if (team.used < 1 - BINDS || team.n < 2) {
-		job->n_needs = 0;
-	} else if (team.settled) {
-		job->n_needs += job->n_needs < MOST;
-		team.used = 0;
-		each_gpu(c, job, measure, &team);
-		moved = is_uneven(job, &team);
-	}
-	if (moved) {
+	bool moves = is_to_move(c, job, &team);
+	if (moves) {
 		each_gpu(c, job, move, &team);
 		job->n_needs = 0;
 	}
-	if (moved || job->laid_w != team.equal_w)
+	if (moves || job->laid_w != team.equal_w)
 		lay_all(c, job, &team);
 }
 

@@ -180,6 +180,46 @@ static void an_idle_gpu_keeps_its_watts(void **state)
 	tear_down(&r);
 }
 
+/* Boards that are alike, with sensors that are not: what scatters is no difference. */
+static void noise_moves_little(void **state)
+{
+	struct rig r;
+	struct ww_rng rng;
+	(void)state;
+	plan(&r);
+	ww_rng_seed(&rng, 1);
+	cut_to(&r, 1200);
+	put_job(&r, 1, 0, 0.1, 0.5);
+	for (int i = 0; i < 300; i++) {
+		for (int g = 0; g < GPUS; g++) {
+			r.peer[0].defiant[g] = true;
+			r.peer[0].demand_w[g] = r.peer[0].limit_w[g] * (float)(0.98 + 0.04 * ww_rng_uniform(&rng));
+		}
+		tick(&r);
+		for (int g = 0; g < GPUS; g++)
+			assert_near(gpu_of(&r, 0, g)->trim_w, 0, 3);
+	}
+	tear_down(&r);
+}
+
+/* A GPU that works again needs readings of its own before anything moves by them. */
+static void who_works_again_is_measured_first(void **state)
+{
+	struct rig r;
+	(void)state;
+	plan(&r);
+	cut_to(&r, 1200);
+	for (int i = 0; i < 40; i++) {
+		for (int g = 0; g < GPUS; g++)
+			r.peer[0].demand_w[g] = g == 3 && i < 35 ? 70 : 500;
+		if (i >= 35)
+			r.peer[0].demand_w[3] = 0.97f * r.peer[0].limit_w[3];
+		tick(&r);
+		assert_near(gpu_of(&r, 0, 3)->trim_w, 0, 0);
+	}
+	tear_down(&r);
+}
+
 /* What was not read back says nothing. */
 static void without_read_back_nothing_moves(void **state)
 {
@@ -277,6 +317,8 @@ int main(void)
 		cmocka_unit_test(a_pause_moves_nothing),
 		cmocka_unit_test(heat_moves_nothing),
 		cmocka_unit_test(an_idle_gpu_keeps_its_watts),
+		cmocka_unit_test(noise_moves_little),
+		cmocka_unit_test(who_works_again_is_measured_first),
 		cmocka_unit_test(without_read_back_nothing_moves),
 		cmocka_unit_test(beside_an_unmanaged_gpu_the_sum_stays),
 		cmocka_unit_test(lowest_limits_hold),
