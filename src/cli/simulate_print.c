@@ -76,26 +76,27 @@ static void print_cut(const struct ww_simulated *s, const struct ww_event_run *e
 
 static const char *when(double from_start_s, char out[WW_TEXT_TIME])
 {
-	if (isnan(from_start_s))
-		return "never";
 	if (from_start_s == 0)
-		return "at its start";
-	snprintf(out, WW_TEXT_TIME, "%.0f s %s its start", fabs(from_start_s), from_start_s < 0 ? "before" : "after");
+		return "at";
+	snprintf(out, WW_TEXT_TIME, "%.0f s %s", fabs(from_start_s), from_start_s < 0 ? "before" : "after");
 	return out;
 }
 
 static void print_time(const struct ww_event_figures *f, FILE *out)
 {
 	char begins[WW_TEXT_TIME], below[WW_TEXT_TIME];
-	fprintf(out, "  cut begins      due %s; first second below its limit: %s\n", when(f->begins_s, begins),
-	        when(f->first_below_s, below));
+	fprintf(out, "  cut begins      due %s the event's start; ", when(f->begins_s, begins));
+	if (isnan(f->first_below_s))
+		fputs("power was NEVER under the limit\n", out);
+	else
+		fprintf(out, "power was first under the limit %s the start\n", when(f->first_below_s, below));
 	if (isnan(f->to_target_s))
 		fputs("  at the target   NEVER for good\n", out);
 	else if (f->to_target_s > 0)
-		fprintf(out, "  at the target   %.0f s after its start; 95 %% of the cut after %.0f s\n",
+		fprintf(out, "  at the target   %.0f s after the start; 95 %% of the cut after %.0f s\n",
 		        f->to_target_s, f->to_most_s);
 	else
-		fputs("  at the target   from its first second on\n", out);
+		fputs("  at the target   from the first second of the event on\n", out);
 }
 
 static void print_after(const struct ww_event_figures *f, FILE *out)
@@ -110,11 +111,9 @@ static void print_after(const struct ww_event_figures *f, FILE *out)
 		fprintf(out, "back at 99 %% after %.0f s\n", f->back_s);
 }
 
-static void print_floors(const struct ww_simulated *s, size_t event, FILE *out)
+static void print_broken(const struct ww_simulated *s, const struct ww_run *run, size_t event, FILE *out)
 {
-	const struct ww_run *run = s->runs[WW_DIVISION_AUTO];
 	const char *lead = "BROKEN: ";
-	fputs("  floors          ", out);
 	for (uint32_t j = 0; j < run->n_jobs; j++) {
 		if (!ww_job_broke(s->scene, run, event, j))
 			continue;
@@ -124,7 +123,28 @@ static void print_floors(const struct ww_simulated *s, size_t event, FILE *out)
 		free(name);
 		lead = ", ";
 	}
-	fputs(*lead == 'B' ? "all kept\n" : "\n", out);
+	fputc('\n', out);
+}
+
+/* Those of wattweir's run, and of the others where they are broken. */
+static void print_floors(const struct ww_simulated *s, size_t event, FILE *out)
+{
+	bool kept[WW_N_RUNS], all = true;
+	for (int i = 0; i < WW_N_RUNS; i++) {
+		kept[i] = ww_floors_broken(s->scene, s->runs[i], event) == 0;
+		all = all && kept[i];
+	}
+	fputs("  floors          ", out);
+	if (kept[WW_DIVISION_AUTO])
+		fputs(all ? "all kept, under the equal cut and by the oracle as well\n" : "all kept\n", out);
+	else
+		print_broken(s, s->runs[WW_DIVISION_AUTO], event, out);
+	for (size_t i = 0; i < N_ROWS; i++) {
+		if (rows[i].division == WW_DIVISION_AUTO || kept[rows[i].division])
+			continue;
+		fprintf(out, "  %-14s  floors ", rows[i].name);
+		print_broken(s, s->runs[rows[i].division], event, out);
+	}
 }
 
 static void print_event(const struct ww_simulated *s, size_t i, FILE *out)

@@ -14,7 +14,8 @@ static const struct ww_column columns[] = {
 
 /* Sums and extremes over the seeds: of all events, but what is kept and left unused of the main one. */
 struct total {
-	size_t n, n_unused, n_gaps, floors, late;
+	size_t n, n_unused, n_gaps, late;
+	size_t floors[WW_N_RUNS]; /* broken */
 	uint64_t broken;
 	double gain, gap, worst_over_w, unused_frac, most_unused_frac, snapback_frac, to_target_s;
 };
@@ -78,7 +79,6 @@ static void add_total(struct total *t, const struct ww_event_figures *f, const s
 		t->n_unused++;
 		t->unused_frac += f->unused_frac;
 	}
-	t->floors += worst->floors_broken;
 	t->worst_over_w = fmax(t->worst_over_w, worst->over_w);
 	t->most_unused_frac = fmax(t->most_unused_frac, f->unused_frac);
 	t->snapback_frac = fmax(t->snapback_frac, f->snapback_frac);
@@ -96,6 +96,8 @@ void ww_seeds_add(ww_seeds *seeds, const struct ww_simulated *s)
 		struct ww_event_figures f = ww_event_figures(run, s->main_event);
 		struct ww_gains gains = ww_gains(s);
 		struct ww_worst worst = ww_worst(s->scene, run);
+		for (int i = 0; i < WW_N_RUNS; i++)
+			seeds->total.floors[i] += ww_worst(s->scene, s->runs[i]).floors_broken;
 		add_total(&seeds->total, &f, &worst, &gains);
 		add_row(seeds->table, s, &f, &worst);
 	}
@@ -122,7 +124,7 @@ static void print_json(ww_seeds *seeds, FILE *out)
 	ww_json_number(seeds->json, "unused_most_frac", t->most_unused_frac);
 	ww_json_number(seeds->json, "time_to_target_s", t->late > 0 ? NAN : t->to_target_s);
 	ww_json_number(seeds->json, "snapback_max_frac", t->snapback_frac);
-	ww_json_count(seeds->json, "floors_broken", t->floors);
+	ww_json_count(seeds->json, "floors_broken", t->floors[WW_DIVISION_AUTO]);
 	ww_json_count(seeds->json, "invariant_broken", t->broken);
 	ww_json_print(seeds->json, out);
 }
@@ -144,7 +146,9 @@ static void print_sums(const struct total *t, FILE *out)
 		        ww_text_thousands(fabs(t->worst_over_w), watts), t->worst_over_w > 0 ? "ABOVE" : "below");
 	if (!isnan(mean_unused(t)))
 		fprintf(out, "On average %.1f %% of the baseline is left unused.\n", 100 * mean_unused(t));
-	fprintf(out, "Floors broken: %zu. Safety broken: %llu.\n", t->floors, (unsigned long long)t->broken);
+	fprintf(out, "Floors broken: %zu, under the equal cut %zu, by the oracle %zu. Safety broken: %llu.\n",
+	        t->floors[WW_DIVISION_AUTO], t->floors[WW_DIVISION_EQUAL], t->floors[WW_DIVISION_EXACT],
+	        (unsigned long long)t->broken);
 }
 
 void ww_seeds_print(ww_seeds *seeds, FILE *out)

@@ -107,6 +107,10 @@ def test_exit_codes_and_words_of_the_tables():
     plan = harness.good("plan", harness.SAMPLE, "--cluster=examples/cluster.yaml", "--cut=30")
     for word in ("GPUs", "cap", "cut", "throughput", "floor", "why", "limit", "fixed", "free", "one watt more"):
         assert word in plan and word in README, word
+    simulate = harness.good("simulate", "scenarios/demo.yaml")
+    for word in ("cut begins", "at the target", "left unused", "afterwards", "floors", "their excess told", "moved", "floor",
+                 "a watt is worth as much here as elsewhere", "as deep as was measured for its job"):
+        assert word in simulate and word in README, word
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import csv
 import json
 import os
 import pty
+import re
 import shutil
 import signal
 import struct
@@ -71,6 +72,7 @@ def test_demo():
     assert tps["equal"] < tps["wattweir"] < 1.002 * tps["oracle"] < tps["baseline"], tps
     near(answer["recovered_frac"], (tps["wattweir"] - tps["equal"]) / (tps["oracle"] - tps["equal"]), 1e-9)
     assert answer["recovered_frac"] > 0.6, answer["recovered_frac"]
+    assert all(run["floors_broken"] == 0 for run in answer["runs"].values()), answer["runs"]
 
 
 def test_trace_agrees():
@@ -278,6 +280,29 @@ def test_broken_floors_need_attention():
         answer = good_json("simulate", folder / "small.yaml", code=3)
     assert answer["floors_broken"] == 2 and answer["missing_w"] == 0, answer
     assert all(job["kept_wattweir_frac"] < job["floor_frac"] for job in answer["jobs"]), answer["jobs"]
+
+
+def test_broken_floors_are_told_of_every_run():
+    with Folder(("cut: 25%", "cut: 40%"), ("gpus: 4, tier: 3}", "gpus: 4, floor: 99%}")) as folder:
+        report = good("simulate", folder / "small.yaml", code=3)
+        for label in ("  floors          BROKEN: dense keeps", "  equal cut       floors BROKEN: dense keeps",
+                      "  oracle          floors BROKEN: dense keeps"):
+            assert label in report, report
+        assert re.search(r"Floors broken: [1-9]\d*, under the equal cut [1-9]\d*, by the oracle [1-9]\d*\.",
+                         good("simulate", folder / "small.yaml", "--seeds=1", code=3))
+    assert "all kept, under the equal cut and by the oracle as well" in good("simulate", DEMO)
+
+
+def test_the_oracle_keeps_floors():
+    """It goes down to them, with curves that are exact; without jitter nothing hides what it keeps too little."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "demo.yaml"
+        text = (SOURCE / DEMO).read_text(encoding="utf-8")
+        path.write_text(text.replace("    checkpoint:", "    jitter: 0%\n    checkpoint:"), encoding="utf-8")
+        seeds = good_json("simulate", path, "--seeds=3")["seeds"]
+    over = [job["kept_oracle_frac"] - job["floor_frac"] for one in seeds for job in one["jobs"]]
+    assert all(one["runs"]["oracle"]["floors_broken"] == 0 for one in seeds), seeds
+    assert -0.001 < min(over) < 0.005, over
 
 
 # ---- Seeds ----------------------------------------------------------------------------------------------------------
