@@ -15,7 +15,6 @@
 #define SPAN_US (20 * WW_SECOND_US)      /* kept in spans */
 #define SPANS (BASELINE_US / SPAN_US + 1)
 #define STEPS_AHEAD (WW_STEPS_MAX - 1)
-#define NO_JOB UINT32_MAX
 #define RUNS_MAX 1000                    /* refinements of one division */
 #define DEAD_BAND_W 0.9f                 /* a smaller raise is not worth a command; a watt moved within a job is */
 #define MARGIN 1e-7                      /* of a row's watts: what rounding may hide */
@@ -57,7 +56,8 @@ struct node {
 };
 
 struct gpu {
-	uint32_t node, job;               /* NO_JOB */
+	uint32_t node;
+	struct job *job;                  /* NULL: none */
 	float enforced_w, draw_w, goal_w; /* last believed; NAN = not known. goal_w: what its node writes again */
 	float boot_w, most_w; /* what its board has after a boot and at most, as its node says; NAN = not known */
 	float recorded_w;     /* found by its node before its first write, NAN = not known */
@@ -87,6 +87,9 @@ struct job {
 	uint32_t n_needs;              /* readings behind the needs of its GPUs */
 	float need_var;                /* of one such reading */
 	float laid_w;                  /* sum of the equal caps that lean_w was made for */
+	uint32_t n_shares;             /* rows that its GPUs load, at most */
+	uint32_t n_told;               /* GPUs of its places */
+	uint32_t n_gpus, gpus[];       /* index of those in the inventory, in the order of its places */
 };
 
 struct event {
@@ -144,7 +147,7 @@ struct problem {
 
 /* For how many there is room in the arrays of divisions and decisions. */
 struct room {
-	size_t jobs, rows, shares, nodes, gpus;
+	size_t jobs, rows, shares, nodes, gpus, events;
 };
 
 struct ww_control {
@@ -160,6 +163,7 @@ struct ww_control {
 	uint64_t must_store_after; /* seq of the last decision without it */
 	uint32_t n_rows, n_nodes, n_gpus, n_jobs, n_events, room_jobs, room_events;
 	struct room room;
+	size_t n_shares; /* of all jobs, at most */
 	struct row *rows;
 	struct node *nodes;
 	struct gpu *gpus;
@@ -231,11 +235,13 @@ struct node *find_node(const ww_control *c, uint64_t id);
 struct row *find_row(const ww_control *c, uint64_t id);
 /* Calls for each GPU of a job that is in the inventory. */
 typedef void per_gpu(ww_control *c, struct gpu *gpu, void *context);
-void each_gpu(ww_control *c, const struct job *job, per_gpu *call, void *context);
+static inline void each_gpu(ww_control *c, const struct job *job, per_gpu *call, void *context)
+{
+	for (uint32_t k = 0; k < job->n_gpus; k++)
+		call(c, &c->gpus[job->gpus[k]], context);
+}
 /* Index of the first job with an id not below this. */
 uint32_t job_place(const ww_control *c, uint64_t id);
-/* Row shares that all jobs together can have. */
-size_t most_shares(const ww_control *c);
 /* The last of the jobs, from a saved state; settle_jobs after the last one. */
 ww_status add_told_job(ww_control *c, const struct job *saved, struct ww_error *err);
 ww_status settle_jobs(ww_control *c, struct ww_error *err);
@@ -288,7 +294,11 @@ uint32_t steps_ahead(const ww_control *c, struct ahead *out);
 /* Target and reason of every GPU. */
 void divide(ww_control *c);
 /* Lets the allocators grow to what all jobs need, so that a step allocates nothing. */
-ww_status grow_divisions(ww_control *c, struct ww_error *err);
+ww_status grow_divisions(ww_control *c, const struct room *room, struct ww_error *err);
+/* The division in force is not one of what is known now. */
+void forget_division(ww_control *c);
+/* A job that was told without a curve begins with what nobody would be surprised by. */
+void begin_curve(struct job *job);
 /* Makes the division again that a saved state was made from. */
 ww_status divide_again(ww_control *c, struct ww_error *err);
 /* Cap of a GPU of a job at a cut. */

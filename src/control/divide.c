@@ -52,6 +52,12 @@ static void guess_curve(struct job *job, double ceiling_w)
 		job->curve.max_cut_frac = 0;
 }
 
+void begin_curve(struct job *job)
+{
+	if (!job->told.has_curve && job->curve.n == 0)
+		guess_curve(job, USUAL_W);
+}
+
 static void smooth(double *slow, double v)
 {
 	if (isnan(*slow))
@@ -108,8 +114,8 @@ static void take_stock(ww_control *c)
 		for (uint32_t i = 0; i < node->config.n_gpus; i++) {
 			const struct gpu *gpu = &c->gpus[node->first_gpu + i];
 			bool ready = is_ready(c, gpu);
-			if (ready && gpu->job != NO_JOB)
-				c->jobs[gpu->job]->divided |= binds;
+			if (ready && gpu->job)
+				gpu->job->divided |= binds;
 			else
 				w += ready ? node->config.min_w : gpu->charge_w;
 		}
@@ -118,30 +124,32 @@ static void take_stock(ww_control *c)
 	}
 }
 
+static double rate_of(const struct node *node, const struct job *job)
+{
+	double rate = (double)NAN;
+	for (uint32_t i = 0; i < node->n_rates; i++)
+		if (node->rates[i].job == job->told.id && !node->silent)
+			rate = node->rates[i].tps;
+	return rate;
+}
+
 /* Draw and rate of each job as measured, and its curve where none was told. */
 static void watch_jobs(ww_control *c)
 {
 	for (uint32_t j = 0; j < c->n_jobs; j++) {
 		struct job *job = c->jobs[j];
-		double draw_w = 0, tps = 0, ceiling_w = 0;
-		uint32_t n = 0;
-		for (uint32_t p = 0; p < job->told.n_places; p++) {
-			const struct node *node = find_node(c, job->told.places[p].node);
-			for (uint32_t i = 0; node && i < node->config.n_gpus; i++) {
-				if (!(job->told.places[p].gpus >> i & 1))
-					continue;
-				draw_w += c->gpus[node->first_gpu + i].draw_w;
-				ceiling_w = most(ceiling_w, c->gpus[node->first_gpu + i].ceiling_w);
-				n++;
-			}
-			double rate = (double)NAN;
-			for (uint32_t i = 0; node && i < node->n_rates; i++)
-				if (node->rates[i].job == job->told.id && !node->silent)
-					rate = node->rates[i].tps;
-			tps += rate;
+		double draw_w = 0, ceiling_w = 0, tps = job->n_gpus == job->n_told ? 0 : (double)NAN;
+		const struct gpu *last = NULL;
+		for (uint32_t k = 0; k < job->n_gpus; k++) {
+			const struct gpu *gpu = &c->gpus[job->gpus[k]];
+			draw_w += gpu->draw_w;
+			ceiling_w = most(ceiling_w, gpu->ceiling_w);
+			if (!last || last->node != gpu->node)
+				tps += rate_of(&c->nodes[gpu->node], job);
+			last = gpu;
 		}
 		job->tps = tps;
-		smooth(&job->draw_w, n ? draw_w / n : (double)NAN);
+		smooth(&job->draw_w, job->n_gpus ? draw_w / job->n_gpus : (double)NAN);
 		smooth(&job->rate_tps, tps);
 		job->seen_w = job->draw_w > job->seen_w ? job->draw_w : job->seen_w;
 		job->seen_tps = job->rate_tps > job->seen_tps ? job->rate_tps : job->seen_tps;
@@ -242,24 +250,18 @@ static ww_status set_problem(const ww_control *c, ww_alloc *alloc, const struct 
 	return ww_alloc_set(alloc, &problem, err);
 }
 
-ww_status grow_divisions(ww_control *c, struct ww_error *err)
+ww_status grow_divisions(ww_control *c, const struct room *room, struct ww_error *err)
 {
-	struct problem *p = &c->ahead_problem;
-	for (uint32_t r = 0; r < c->n_rows; r++)
-		p->rows[r].budget_w = (double)INFINITY;
-	for (uint32_t j = 0; j < c->n_jobs; j++)
-		if (!c->jobs[j]->told.has_curve && c->jobs[j]->curve.n == 0)
-			guess_curve(c->jobs[j], USUAL_W);
-	pose(c, p, WHOLE);
-	ww_status status = set_problem(c, c->alloc_ahead, p, err);
-	if (!status)
-		status = set_problem(c, c->alloc, p, err);
-	if (status)
-		return status;
-	memcpy(c->problem.rows, p->rows, c->n_rows * sizeof *p->rows);
+	for (size_t r = 0; r < room->rows; r++)
+		c->problem.rows[r].budget_w = (double)INFINITY;
+	ww_status status = ww_alloc_reserve(c->alloc, room->jobs, room->rows, room->shares, err);
+	return status ? status : ww_alloc_reserve(c->alloc_ahead, room->jobs, room->rows, room->shares, err);
+}
+
+void forget_division(ww_control *c)
+{
 	c->problem.set = false;
 	c->problem.n_jobs = 0;
-	return WW_OK;
 }
 
 /* ---- Dividing ---------------------------------------------------------------------------------------------------------- */
@@ -390,7 +392,7 @@ static void sum_soon(const ww_control *c, bool with_lowest, double *row_w)
 			const struct gpu *gpu = &c->gpus[node->first_gpu + i];
 			if (!is_ready_soon(c, gpu))
 				w += gpu->charge_w;
-			else if (with_lowest || gpu->job == NO_JOB)
+			else if (with_lowest || !gpu->job)
 				w += node->config.min_w;
 		}
 		add_load(node, w, row_w);
@@ -458,7 +460,7 @@ static float leaning(const ww_control *c, const struct gpu *gpu)
 {
 	const struct ww_node_config *config = &c->nodes[gpu->node].config;
 	double part = 1;
-	if (c->config.trim == WW_TRIM_OFF || !c->jobs[gpu->job]->divided)
+	if (c->config.trim == WW_TRIM_OFF || !gpu->job->divided)
 		return 0;
 	for (uint32_t l = 0; gpu->lean_w > 0 && l < config->n_loads; l++)
 		part = least(part, c->rows[config->loads[l].row].lean_part);
@@ -468,7 +470,7 @@ static float leaning(const ww_control *c, const struct gpu *gpu)
 static void aim(ww_control *c, struct gpu *gpu, bool binds)
 {
 	const struct node *node = &c->nodes[gpu->node];
-	const struct job *job = gpu->job == NO_JOB ? NULL : c->jobs[gpu->job];
+	const struct job *job = gpu->job;
 	gpu->moved_w = 0;
 	if (!binds && !(job && job->divided)) {
 		gpu->target_w = gpu->ceiling_w;

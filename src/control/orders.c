@@ -180,7 +180,7 @@ static void set_caps(ww_control *c)
 	for (uint32_t j = 0; j < c->n_jobs; j++)
 		order_job(c, c->jobs[(c->steps + j) % c->n_jobs], since_us);
 	for (uint32_t g = 0; g < c->n_gpus; g++)
-		if (c->gpus[g].job == NO_JOB)
+		if (!c->gpus[g].job)
 			order_idle(c, &c->gpus[g], since_us);
 }
 
@@ -208,7 +208,7 @@ static void add_step(const ww_control *c, const struct node *node, uint32_t k, s
 	step->in_us = in_us;
 	for (uint32_t i = 0; i < node->config.n_gpus; i++) {
 		const struct gpu *gpu = &c->gpus[node->first_gpu + i];
-		const struct job *job = gpu->job == NO_JOB ? NULL : c->jobs[gpu->job];
+		const struct job *job = gpu->job;
 		float cap_w = job ? (isnan(job->ahead_cut[k]) ? NAN : cap_at(c, gpu, job, job->ahead_cut[k]))
 		                  : (idle_binds ? lowest_of(c, gpu) : NAN);
 		/* A step is a grant: where nothing is ordered before it, it is no higher than the charge. */

@@ -46,16 +46,6 @@ uint32_t job_place(const ww_control *c, uint64_t id)
 	return lo;
 }
 
-void each_gpu(ww_control *c, const struct job *job, per_gpu *call, void *context)
-{
-	for (uint32_t p = 0; p < job->told.n_places; p++) {
-		const struct node *node = find_node(c, job->told.places[p].node);
-		for (uint32_t i = 0; node && i < node->config.n_gpus; i++)
-			if (job->told.places[p].gpus >> i & 1)
-				call(c, &c->gpus[node->first_gpu + i], context);
-	}
-}
-
 /* ---- Inventory -------------------------------------------------------------------------------------------------------- */
 
 static void forget_inventory(ww_control *c)
@@ -113,7 +103,6 @@ static void fresh_row(struct row *row, const struct ww_row *config)
 static void fresh_gpu(struct gpu *gpu, uint32_t node, const struct ww_node_config *config)
 {
 	*gpu = (struct gpu){.node = node,
-	                    .job = NO_JOB,
 	                    .enforced_w = NAN,
 	                    .draw_w = NAN,
 	                    .goal_w = NAN,
@@ -198,22 +187,46 @@ static void keep_known(ww_control *to, const ww_control *from)
 	}
 }
 
-/* Which job each GPU has. */
-static void place_jobs(ww_control *c)
+/* Its GPUs, where they are in the inventory; rows can be no more than those of all its nodes, nor all rows. */
+static void place_job(ww_control *c, struct job *job)
 {
-	c->draws_us = WW_NEVER_US;
-	for (uint32_t g = 0; g < c->n_gpus; g++)
-		c->gpus[g].job = NO_JOB;
-	for (uint32_t j = 0; j < c->n_jobs; j++) {
-		const struct ww_job *told = &c->jobs[j]->told;
-		for (uint32_t p = 0; p < told->n_places; p++) {
-			const struct node *node = find_node(c, told->places[p].node);
-			for (uint32_t i = 0; node && i < node->config.n_gpus; i++)
-				if (told->places[p].gpus >> i & 1)
-					c->gpus[node->first_gpu + i].job = j;
+	job->n_gpus = job->n_shares = 0;
+	for (uint32_t p = 0; p < job->told.n_places; p++) {
+		const struct ww_place *place = &job->told.places[p];
+		const struct node *node = find_node(c, place->node);
+		job->n_shares += node ? node->config.n_loads : 0;
+		for (uint32_t i = 0; node && i < node->config.n_gpus; i++) {
+			if (!(place->gpus >> i & 1))
+				continue;
+			job->gpus[job->n_gpus++] = node->first_gpu + i;
+			c->gpus[node->first_gpu + i].job = job;
 		}
 	}
+	job->n_shares = job->n_shares < c->n_rows ? job->n_shares : c->n_rows;
+	c->n_shares += job->n_shares;
+}
+
+static void unplace_job(ww_control *c, const struct job *job)
+{
+	for (uint32_t k = 0; k < job->n_gpus; k++)
+		c->gpus[job->gpus[k]].job = NULL;
+	c->n_shares -= job->n_shares;
+}
+
+static void tell_of_news(ww_control *c)
+{
+	c->draws_us = WW_NEVER_US;
 	c->news = true;
+}
+
+static void place_jobs(ww_control *c)
+{
+	for (uint32_t g = 0; g < c->n_gpus; g++)
+		c->gpus[g].job = NULL;
+	c->n_shares = 0;
+	for (uint32_t j = 0; j < c->n_jobs; j++)
+		place_job(c, c->jobs[j]);
+	tell_of_news(c);
 }
 
 /* Room for `n` elements and one more; what is there is kept. */
@@ -223,21 +236,6 @@ static bool grow(void *array, size_t n, size_t size)
 	if (more)
 		*old = more;
 	return more != NULL;
-}
-
-/* Rows per job can be no more than those of all its nodes, nor all rows. */
-size_t most_shares(const ww_control *c)
-{
-	size_t n = 0;
-	for (uint32_t j = 0; j < c->n_jobs; j++) {
-		size_t shares = 0;
-		for (uint32_t p = 0; p < c->jobs[j]->told.n_places; p++) {
-			const struct node *node = find_node(c, c->jobs[j]->told.places[p].node);
-			shares += node ? node->config.n_loads : 0;
-		}
-		n += shares < c->n_rows ? shares : c->n_rows;
-	}
-	return n;
 }
 
 static bool grow_problem(struct problem *problem, const struct room *room)
@@ -260,29 +258,34 @@ static bool grow_all(ww_control *c, const struct room *room)
 	       grow(&c->row_decisions, room->rows, sizeof *c->row_decisions) &&
 	       grow(&c->gpu_decisions, room->gpus, sizeof *c->gpu_decisions) &&
 	       grow(&c->job_decisions, room->jobs, sizeof *c->job_decisions) &&
-	       grow(&c->event_decisions, c->n_events, sizeof *c->event_decisions);
+	       grow(&c->event_decisions, room->events, sizeof *c->event_decisions);
 }
 
-static size_t larger(size_t a, size_t b)
+/* With room to spare, so that many jobs one after the other cost no more than all at once. */
+static size_t room_for(size_t need, size_t have)
 {
-	return a > b ? a : b;
+	return need <= have ? have : have == 0 ? need : need + need / 2;
 }
 
 /* Never shrinks: after a failure the last division must still have its room. */
 ww_status make_room(ww_control *c, struct ww_error *err)
 {
-	struct room room = {.jobs = larger(c->n_jobs, c->room.jobs),
-	                    .rows = larger(c->n_rows, c->room.rows),
-	                    .shares = larger(most_shares(c), c->room.shares),
-	                    .nodes = larger(c->n_nodes, c->room.nodes),
-	                    .gpus = larger(c->n_gpus, c->room.gpus)};
-	if (!grow_all(c, &room))
-		return ww_fail(err, WW_ERR_NOMEM, "out of memory for %zu jobs on %zu rows", room.jobs, room.rows);
-	c->room = room;
-	ww_status status = grow_divisions(c, err);
-	if (!status)
-		c->decision = (struct ww_decision){.seq = c->decision.seq, .at = c->decision.at};
-	return status;
+	struct room have = c->room, room = {.jobs = room_for(c->n_jobs, have.jobs),
+	                                    .rows = room_for(c->n_rows, have.rows),
+	                                    .shares = room_for(c->n_shares, have.shares),
+	                                    .nodes = room_for(c->n_nodes, have.nodes),
+	                                    .gpus = room_for(c->n_gpus, have.gpus),
+	                                    .events = room_for(c->n_events, have.events)};
+	if (memcmp(&room, &have, sizeof room) != 0) {
+		ww_status status = grow_all(c, &room) ? grow_divisions(c, &room, err) : WW_ERR_NOMEM;
+		if (status)
+			return ww_fail(err, WW_ERR_NOMEM, "out of memory for %zu jobs on %zu rows", room.jobs,
+			               room.rows);
+		c->room = room;
+	}
+	forget_division(c);
+	c->decision = (struct ww_decision){.seq = c->decision.seq, .at = c->decision.at};
+	return WW_OK;
 }
 
 /* Jobs or inventory are as they were: so are places and the division. */
@@ -390,11 +393,11 @@ static ww_status check_places(const ww_control *c, const struct ww_job *job, str
 			return ww_fail(err, WW_ERR_RANGE, "job '%s': node '%s' has GPUs 0 to %u only", job->name,
 			               node->config.name, (unsigned)node->config.n_gpus - 1);
 		for (uint32_t i = 0; i < node->config.n_gpus; i++) {
-			uint32_t owner = c->gpus[node->first_gpu + i].job;
-			if ((job->places[p].gpus >> i & 1) && owner != NO_JOB && c->jobs[owner]->told.id != job->id)
+			const struct job *owner = c->gpus[node->first_gpu + i].job;
+			if ((job->places[p].gpus >> i & 1) && owner && owner->told.id != job->id)
 				return ww_fail(err, WW_ERR_INVALID,
 				               "job '%s': GPU %u of node '%s' has job '%s'; end that one first",
-				               job->name, (unsigned)i, node->config.name, c->jobs[owner]->told.name);
+				               job->name, (unsigned)i, node->config.name, owner->told.name);
 		}
 	}
 	return WW_OK;
@@ -425,22 +428,38 @@ static void remove_job(ww_control *c, uint32_t at)
 
 static void end_job(ww_control *c, uint32_t at)
 {
+	unplace_job(c, c->jobs[at]);
 	free(c->jobs[at]);
 	remove_job(c, at);
 	c->problem.set = false;
-	place_jobs(c);
+	tell_of_news(c);
+}
+
+/* With room for its GPUs. */
+static struct job *new_job(const struct ww_job *told)
+{
+	uint32_t n = 0;
+	for (uint32_t p = 0; p < told->n_places; p++)
+		n += (uint32_t)__builtin_popcount(told->places[p].gpus);
+	struct job *job = malloc(sizeof *job + n * sizeof *job->gpus);
+	if (job)
+		job->n_told = n;
+	return job;
 }
 
 /* What is known of the job, and what is told now. */
 static struct job *told_job(const struct job *known, const struct ww_job *told)
 {
-	struct job *job = malloc(sizeof *job);
+	struct job *job = new_job(told);
 	if (!job)
 		return NULL;
+	uint32_t n_told = job->n_told;
 	*job = known ? *known : (struct job){.tps = (double)NAN, .draw_w = (double)NAN, .rate_tps = (double)NAN};
 	job->told = *told;
+	job->n_told = n_told;
 	if (told->has_curve)
 		job->curve = told->curve;
+	begin_curve(job);
 	return job;
 }
 
@@ -450,8 +469,11 @@ static ww_status put_job(ww_control *c, uint32_t at, struct job *known, struct j
 	ww_status status = known ? WW_OK : add_job(c, at, job, err);
 	if (status)
 		return status;
+	if (known)
+		unplace_job(c, known);
 	c->jobs[at] = job;
-	place_jobs(c);
+	place_job(c, job);
+	tell_of_news(c);
 	status = make_room(c, err);
 	if (status && known)
 		c->jobs[at] = known;
@@ -496,10 +518,13 @@ ww_status add_told_job(ww_control *c, const struct job *saved, struct ww_error *
 		status = ww_fail(err, WW_ERR_INVALID, "the saved state has jobs out of order");
 	if (status)
 		return status;
-	struct job *job = malloc(sizeof *job);
+	struct job *job = new_job(&saved->told);
 	if (!job)
 		return ww_fail(err, WW_ERR_NOMEM, "out of memory for a job");
+	uint32_t n_told = job->n_told;
 	*job = *saved;
+	job->n_told = n_told;
+	begin_curve(job);
 	status = add_job(c, c->n_jobs, job, err);
 	if (status)
 		free(job);

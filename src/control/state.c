@@ -521,7 +521,7 @@ static ww_status get_all(struct ww_read *r, ww_control *c, struct ww_error *err)
 		get_node(r, &c->nodes[n]);
 	for (uint32_t g = 0; g < c->n_gpus; g++)
 		get_gpu(r, &c->gpus[g]);
-	get_problem(r, c, most_shares(c));
+	get_problem(r, c, c->n_shares);
 	c->stored_us = times.stored_us;
 	c->must_store_after = times.must_store_after;
 	c->leads_since_us = times.leads_since_us;

@@ -265,6 +265,14 @@ static ww_status measure_room(const struct ww_alloc_problem *p, struct alloc_roo
 	return WW_OK;
 }
 
+ww_status ww_alloc_reserve(ww_alloc *a, size_t n_jobs, size_t n_rows, size_t n_shares, struct ww_error *err)
+{
+	struct alloc_room room = {.jobs = n_jobs, .rows = n_rows + 1, .loads = n_shares + n_jobs};
+	double most = 0.5 * (double)room.rows * (double)room.rows;
+	room.pairs = (size_t)min_of(most, 0.5 * (MOST_PAIRED_LOADS - 1) * (double)room.loads);
+	return grow(a, &room, err);
+}
+
 /* ---- Taking a problem in ------------------------------------------------------------------------------------------ */
 
 static void take_curve(struct ww_curve *out, const struct ww_curve *in)

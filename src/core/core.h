@@ -181,4 +181,11 @@ const struct ww_plan_share *ww_plan_shares(const ww_plan *plan); /* one per job 
 const struct ww_plan_row *ww_plan_rows(const ww_plan *plan);     /* n_rows + 1; the last is the budget */
 struct ww_plan_total ww_plan_total(const ww_plan *plan);
 
+/* ---- allocate.c ------------------------------------------------------------------------------------------------------ */
+
+/* Room for every problem of so many jobs, rows and shares of jobs on rows, whichever they are: ww_alloc_set then allocates
+ * nothing if its jobs come in ascending id. May forget the problem that was set. */
+ww_status ww_alloc_reserve(ww_alloc *alloc, size_t n_jobs, size_t n_rows, size_t n_shares, struct ww_error *err)
+	WW_MUST_CHECK;
+
 #endif
