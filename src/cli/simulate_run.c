@@ -19,6 +19,7 @@ struct walk {
 	enum ww_sim_state *states; /* of each job at the end of the last second */
 	double *rate_tps;          /* of each job when it ran last */
 	uint32_t *owner;           /* per GPU: the job that holds it or held it last */
+	uint32_t *node_of;         /* per GPU */
 	double *ran_w;             /* per GPU: its draw when its job ran last */
 	double *node_dips_w;       /* of the GPUs of each node */
 	uint32_t *missing_s;       /* per row: seconds in which watts were missing without a break until now */
@@ -235,15 +236,12 @@ static void add_dip(const struct walk *walk, const struct ww_world_second *s, ui
 static void measure_gpus(const struct walk *walk, const struct ww_world_second *s, uint32_t j, bool ran)
 {
 	const struct ww_sim_job *job = &walk->scene->jobs[j];
-	uint32_t node = 0, first = 0;
 	for (uint32_t k = 0; k < job->n_gpus; k++) {
 		uint32_t gpu = job->gpus[k];
-		while (gpu >= first + walk->scene->nodes[node].n_gpus)
-			first += walk->scene->nodes[node++].n_gpus;
 		if (ran)
 			walk->ran_w[gpu] = ww_plant_gpu_w(s->plant, gpu);
 		else if (walk->owner[gpu] == j)
-			add_dip(walk, s, node, gpu);
+			add_dip(walk, s, walk->node_of[gpu], gpu);
 	}
 }
 
@@ -357,9 +355,13 @@ static ww_status walk_through(struct walk *walk, const struct ww_run_watch *watc
 	walk->states = ww_cli_alloc(run->n_jobs, sizeof *walk->states);
 	walk->rate_tps = ww_cli_alloc(run->n_jobs, sizeof *walk->rate_tps);
 	walk->owner = ww_cli_alloc(n_gpus, sizeof *walk->owner);
+	walk->node_of = ww_cli_alloc(n_gpus, sizeof *walk->node_of);
 	walk->ran_w = ww_cli_alloc(n_gpus, sizeof *walk->ran_w);
 	walk->node_dips_w = ww_cli_alloc(walk->scene->plant.n_nodes, sizeof *walk->node_dips_w);
 	walk->missing_s = ww_cli_alloc(run->n_rows, sizeof *walk->missing_s);
+	for (uint32_t node = 0, g = 0; node < walk->scene->plant.n_nodes; node++)
+		for (uint32_t i = 0; i < walk->scene->nodes[node].n_gpus; i++)
+			walk->node_of[g++] = node;
 	for (uint32_t g = 0; g < n_gpus; g++)
 		walk->owner[g] = NO_JOB;
 	for (uint32_t j = 0; j < run->n_jobs; j++)
@@ -373,6 +375,7 @@ static ww_status walk_through(struct walk *walk, const struct ww_run_watch *watc
 	free(walk->states);
 	free(walk->rate_tps);
 	free(walk->owner);
+	free(walk->node_of);
 	free(walk->ran_w);
 	free(walk->node_dips_w);
 	free(walk->missing_s);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define TICK_AFTER_US 200000
+#define GATHER_US 20000 /* nodes that start together are answered together */
 
 static struct ww_now time_of(const ww_world *w, const struct world_control *c)
 {
@@ -87,7 +88,7 @@ bool ww_world_tell(ww_world *w, struct ww_input *input)
 	struct world_control *c = &w->controls[w->charge];
 	if (put(w, c, input))
 		return false;
-	c->step_now = true;
+	c->step_us = ww_world_now(w);
 	return true;
 }
 
@@ -96,8 +97,10 @@ void ww_world_hear(ww_world *w, struct ww_input *input)
 	for (int i = 0; i < WORLD_CONTROLLERS; i++) {
 		if (!w->controls[i].brain)
 			continue;
-		put(w, &w->controls[i], input);
-		w->controls[i].step_now |= input->kind == WW_INPUT_HELLO;
+		struct world_control *c = &w->controls[i];
+		put(w, c, input);
+		if (input->kind == WW_INPUT_HELLO && c->step_us == WW_NEVER_US)
+			c->step_us = ww_world_now(w) + GATHER_US;
 	}
 }
 
@@ -169,7 +172,7 @@ static void send_command(ww_world *w, const struct ww_command *command, bool nee
 static void step(ww_world *w, struct world_control *c)
 {
 	struct ww_now now = time_of(w, c);
-	c->step_now = false;
+	c->step_us = WW_NEVER_US;
 	if (in_charge(w, c) && w->decided)
 		ww_world_check_limits(w);
 	const struct ww_decision *d = ww_control_step(c->brain, now);
@@ -192,10 +195,10 @@ int64_t ww_world_controls_due(void *world)
 	int64_t due_us = WW_NEVER_US;
 	for (int i = 0; i < WORLD_CONTROLLERS; i++) {
 		const struct world_control *c = &w->controls[i];
-		if (c->brain && c->step_now)
-			return ww_world_now(w);
-		if (c->brain && c->tick_us < due_us)
-			due_us = c->tick_us;
+		if (!c->brain)
+			continue;
+		due_us = c->step_us < due_us ? c->step_us : due_us;
+		due_us = c->tick_us < due_us ? c->tick_us : due_us;
 	}
 	return due_us;
 }
@@ -205,7 +208,7 @@ void ww_world_controls_run(void *world, struct ww_now now)
 	ww_world *w = world;
 	for (int i = 0; i < WORLD_CONTROLLERS && !w->status; i++) {
 		struct world_control *c = &w->controls[i];
-		if (!c->brain || (!c->step_now && c->tick_us > now.mono_us))
+		if (!c->brain || (c->step_us > now.mono_us && c->tick_us > now.mono_us))
 			continue;
 		if (c->tick_us <= now.mono_us)
 			c->tick_us += WW_SECOND_US;
@@ -263,7 +266,7 @@ void ww_world_take_over(ww_world *w)
 		return;
 	int place = free_place(w);
 	struct world_control *c = &w->controls[place];
-	*c = (struct world_control){.epoch = ++w->epoch, .step_now = true, .ends_us = WW_NEVER_US};
+	*c = (struct world_control){.epoch = ++w->epoch, .step_us = ww_world_now(w), .ends_us = WW_NEVER_US};
 	ww_status status = ww_control_create(&c->brain, &err);
 	if (status) {
 		ww_world_fail(w, status, &err);

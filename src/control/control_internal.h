@@ -169,7 +169,10 @@ struct ww_control {
 	struct gpu *gpus;
 	struct job **jobs;    /* ascending id */
 	struct event *events; /* ascending id */
-	uint32_t *node_by_id; /* nodes in ascending id */
+	struct node_id {
+		uint64_t id;
+		uint32_t node;
+	} *node_by_id; /* ascending */
 	uint32_t *first_gpu;
 	/* Division. */
 	ww_alloc *alloc, *alloc_ahead;

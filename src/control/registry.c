@@ -16,13 +16,13 @@ struct node *find_node(const ww_control *c, uint64_t id)
 	uint32_t lo = 0, hi = c->n_nodes;
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
-		if (c->nodes[c->node_by_id[mid]].config.id < id)
+		if (c->node_by_id[mid].id < id)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	struct node *node = lo < c->n_nodes ? &c->nodes[c->node_by_id[lo]] : NULL;
-	return node && node->config.id == id ? node : NULL;
+	bool found = lo < c->n_nodes && c->node_by_id[lo].id == id;
+	return found ? &c->nodes[c->node_by_id[lo].node] : NULL;
 }
 
 struct row *find_row(const ww_control *c, uint64_t id)
@@ -119,11 +119,10 @@ static void fresh_gpu(struct gpu *gpu, uint32_t node, const struct ww_node_confi
 	                    .raised_us = INT64_MIN / 2};
 }
 
-static int by_node_id(const void *a, const void *b, void *context)
+static int by_node_id(const void *a, const void *b)
 {
-	const struct node *nodes = context;
-	uint64_t p = nodes[*(const uint32_t *)a].config.id, q = nodes[*(const uint32_t *)b].config.id;
-	return (p > q) - (p < q);
+	const struct node_id *p = a, *q = b;
+	return (p->id > q->id) - (p->id < q->id);
 }
 
 /* The inventory of `config` with nothing known yet. */
@@ -149,12 +148,12 @@ static ww_status build(ww_control *to, const struct ww_config *config, struct ww
 		node->first_gpu = to->first_gpu[n] = g;
 		node->heard_us = node->alive_us = node->sent_us = INT64_MIN / 2;
 		node->next_seq = 1;
-		to->node_by_id[n] = n;
+		to->node_by_id[n] = (struct node_id){node->config.id, n};
 		for (uint32_t i = 0; i < node->config.n_gpus; i++)
 			fresh_gpu(&to->gpus[g++], n, &node->config);
 	}
 	to->first_gpu[to->n_nodes] = to->n_gpus;
-	qsort_r(to->node_by_id, to->n_nodes, sizeof *to->node_by_id, by_node_id, to->nodes);
+	qsort(to->node_by_id, to->n_nodes, sizeof *to->node_by_id, by_node_id);
 	return WW_OK;
 }
 

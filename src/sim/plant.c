@@ -290,7 +290,7 @@ static void wake_jobs(ww_plant *p, const struct sim_node *node, int64_t at_us)
 void ww_plant_power_off(ww_plant *p, uint32_t n)
 {
 	struct sim_node *node = &p->nodes[n];
-	node->on_us = WW_NEVER_US;
+	node->on_us = p->all_on_us = WW_NEVER_US;
 	node->busy_us = p->now_us + WW_SECOND_US;
 	for (uint32_t i = 0; i < node->n; i++)
 		p->n_writes[node->first + i] = 0;
@@ -305,6 +305,9 @@ void ww_plant_power_on(ww_plant *p, uint32_t n, int64_t at_us)
 	double cap = isnan(node->boot_cap_w) ? p->board.default_w : node->boot_cap_w;
 	node->on_us = at_us < p->now_us ? p->now_us : at_us;
 	node->busy_us = node->on_us + WW_SECOND_US;
+	p->all_on_us = INT64_MIN;
+	for (uint32_t i = 0; i < p->n_nodes; i++)
+		p->all_on_us = p->nodes[i].on_us > p->all_on_us ? p->nodes[i].on_us : p->all_on_us;
 	for (uint32_t i = 0; i < node->n; i++) {
 		uint32_t gpu = node->first + i;
 		p->written_w[gpu] = cap;

@@ -36,6 +36,8 @@ static int64_t least(int64_t a, int64_t b)
 
 static bool is_dark(const ww_plant *p, const struct sim_job *job, int64_t at)
 {
+	if (p->all_on_us <= at)
+		return false;
 	for (uint32_t i = 0; i < job->n; i++)
 		if (p->nodes[p->node_of[p->job_gpus[job->first + i]]].on_us > at)
 			return true;

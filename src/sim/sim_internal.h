@@ -133,6 +133,7 @@ struct ww_plant {
 	struct ww_sim_board board;
 	uint64_t seed, second_seed; /* of the plant; of the last second */
 	int64_t now_us;
+	int64_t all_on_us; /* from then on every node has power, as far as is known */
 	double settle_s;
 	uint32_t n_gpus, n_nodes, n_rows, n_jobs;
 
