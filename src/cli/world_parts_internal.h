@@ -53,8 +53,8 @@ struct world_control {
 	uint64_t epoch;
 	int64_t offset_us; /* its monotonic clock is ahead of virtual time by this */
 	int64_t ends_us;   /* of a zombie */
-	int64_t tick_us; /* the next step of every second */
-	int64_t step_us; /* a step that is asked for beside those; WW_NEVER_US = none */
+	int64_t tick_us;   /* the next step of every second */
+	int64_t step_us;   /* a step that is asked for beside those; WW_NEVER_US = none */
 };
 
 /* A foreign raise is excused until the controller in charge could know of it. */

@@ -172,7 +172,7 @@ struct ww_control {
 	struct node_id {
 		uint64_t id;
 		uint32_t node;
-	} *node_by_id; /* ascending */
+	} * node_by_id; /* ascending */
 	uint32_t *first_gpu;
 	/* Division. */
 	ww_alloc *alloc, *alloc_ahead;

@@ -117,15 +117,20 @@ ww_status ww_book_add(struct ww_scenario_reader *r, struct ww_book *book, const 
 	return WW_OK;
 }
 
+bool ww_book_has(const struct ww_book *book, const char *name, uint32_t *item)
+{
+	size_t found = find_name(book, name);
+	if (found != WW_INDEX_NONE)
+		*item = (uint32_t)found;
+	return found != WW_INDEX_NONE;
+}
+
 ww_status ww_book_find(const struct ww_scenario_reader *r, const struct ww_book *book, const struct ww_yaml_node *field,
                        const char *label, uint32_t *item)
 {
 	char shown[48], words[16], hint[200];
-	size_t found = find_name(book, field->text);
-	if (found != WW_INDEX_NONE) {
-		*item = (uint32_t)found;
+	if (ww_book_has(book, field->text, item))
 		return WW_OK;
-	}
 	struct ww_near near = {.wanted = field->text};
 	for (size_t i = 0; i < book->n; i++)
 		ww_near_add(&near, book->entries[i].name);
@@ -353,8 +358,11 @@ static ww_status read_file(struct ww_scenario_reader *r, const char *file)
 
 ww_status ww_scenario_parse(FILE *in, const char *name, struct ww_scenario *out, struct ww_error *err)
 {
-	struct ww_scenario_reader r = {
-		.rows.word = "row", .nodes.word = "node", .jobs.word = "job", .events.word = "event"};
+	struct ww_scenario_reader r = {.rows.word = "row",
+	                               .row_entries.word = "row",
+	                               .nodes.word = "node",
+	                               .jobs.word = "job",
+	                               .events.word = "event"};
 	ww_status status = ww_yaml_load(&r.yaml, in, name, "scenario", err);
 	if (!status)
 		status = read_file(&r, name);
@@ -364,6 +372,8 @@ ww_status ww_scenario_parse(FILE *in, const char *name, struct ww_scenario *out,
 		*out = r.s;
 	ww_yaml_finish(&r.yaml);
 	finish_book(&r.rows);
+	finish_book(&r.row_entries);
+	free(r.entries);
 	finish_book(&r.nodes);
 	finish_book(&r.jobs);
 	finish_book(&r.events);

@@ -35,10 +35,11 @@ struct ww_book {
 	size_t n;
 };
 
+/* What feeds one row or node, or `users` equal ones: those are spread evenly over `count` rows from `row` on. */
 struct ww_scenario_feeds {
-	uint32_t n;
+	uint32_t n, users;
 	struct {
-		uint32_t row;
+		uint32_t row, count;
 		double frac;
 	} feed[WW_SCENARIO_FEEDS_MAX];
 };
@@ -48,6 +49,11 @@ struct ww_scenario_reader {
 	struct ww_scenario s;
 	double guard_frac;
 	struct ww_book rows, nodes, jobs, events;
+	struct ww_book row_entries; /* by the name that the file gives, also those of a count */
+	struct ww_scenario_entry {
+		const struct ww_yaml_node *map;
+		uint32_t row, count;
+	} * entries;                     /* as in row_entries */
 	struct ww_scenario_feeds *feeds; /* per row */
 	uint32_t *order;                 /* rows, each behind all rows that feed it */
 	struct ww_scenario_use {         /* a job on a GPU */
@@ -64,6 +70,9 @@ ww_status ww_book_add(struct ww_scenario_reader *r, struct ww_book *book, const 
 /* Finds a name; `field` is the key that has it. */
 ww_status ww_book_find(const struct ww_scenario_reader *r, const struct ww_book *book, const struct ww_yaml_node *field,
                        const char *label, uint32_t *item) WW_MUST_CHECK;
+
+/* Finds a name where it may be there. */
+bool ww_book_has(const struct ww_book *book, const char *name, uint32_t *item);
 
 /* Copies a name, with "-NUMBER" behind it unless 0; it must be shorter than WW_NAME_MAX. */
 ww_status ww_scenario_name(const struct ww_scenario_reader *r, const struct ww_yaml_node *map, const char *label,

@@ -8,6 +8,7 @@
 
 struct raw_row {
 	const char *name;
+	uint32_t count;
 	const struct ww_yaml_node *on;
 	double limit_w, meter_noise_frac, other_w, cooling_frac, guard_frac;
 	uint32_t boundary;
@@ -17,6 +18,7 @@ struct raw_row {
 
 static const struct ww_yaml_field row_fields[] = {
 	{"name", WW_YAML_NAME, true, WW_FIELD(raw_row, name), 0, 0, NULL},
+	{"count", WW_YAML_COUNT, false, WW_FIELD(raw_row, count), 1, WW_SCENARIO_ROWS_MAX, "must be 1 to 4096"},
 	{"on", WW_YAML_NODE, false, WW_FIELD(raw_row, on), 0, 0, NULL},
 	{"limit", WW_YAML_POWER, false, WW_FIELD(raw_row, limit_w), WW_SOME_POWER},
 	{"boundary", WW_YAML_WORD, false, WW_FIELD(raw_row, boundary), 0, 0, "write gpu, it or meter"},
@@ -63,21 +65,44 @@ static const struct ww_yaml_table node_table = {"node", "name", node_fields, WW_
 
 /* ---- What feeds a row or a node ---------------------------------------------------------------------------------- */
 
+/* A name stands for one row, or for all rows of a count. */
 static ww_status add_feed(const struct ww_scenario_reader *r, const struct ww_yaml_node *name, const char *label,
                           double share_frac, struct ww_scenario_feeds *feeds)
 {
-	uint32_t row = 0;
-	ww_status status = ww_book_find(r, &r->rows, name, label, &row);
+	uint32_t row = 0, count = 1, entry;
+	ww_status status = WW_OK;
+	if (!ww_book_has(&r->rows, name->text, &row) && ww_book_has(&r->row_entries, name->text, &entry)) {
+		row = r->entries[entry].row;
+		count = r->entries[entry].count;
+	} else {
+		status = ww_book_find(r, &r->rows, name, label, &row);
+	}
 	if (status)
 		return status;
+	if (count > feeds->users)
+		return ww_yaml_fail(&r->yaml, WW_ERR_INVALID, name->line,
+		                    "%s'%s' stands for %u rows; name one of them, or write a count of %u or more here",
+		                    label, name->text, (unsigned)count, (unsigned)count);
 	for (uint32_t i = 0; i < feeds->n; i++)
 		if (feeds->feed[i].row == row)
 			return ww_yaml_fail(&r->yaml, WW_ERR_INVALID, name->line,
 			                    "%s'%s' stands here twice; add up its shares in one entry", label,
 			                    r->s.rows[row].name);
 	feeds->feed[feeds->n].row = row;
+	feeds->feed[feeds->n].count = count;
 	feeds->feed[feeds->n++].frac = share_frac;
 	return WW_OK;
+}
+
+/* The feeds of the one at `place` among all users: the first ones on the first row of a count. */
+static struct ww_scenario_feeds spread(const struct ww_scenario_feeds *all, uint32_t place)
+{
+	struct ww_scenario_feeds one = *all;
+	for (uint32_t i = 0; i < one.n; i++) {
+		one.feed[i].row += (uint32_t)((uint64_t)place * one.feed[i].count / all->users);
+		one.feed[i].count = 1;
+	}
+	return one;
 }
 
 /* An entry of the list is a name, or {row: NAME, share: 50%}; the share may be left out where there is one. */
@@ -140,32 +165,55 @@ static ww_status read_on(const struct ww_scenario_reader *r, const struct ww_yam
 
 /* ---- Rows -------------------------------------------------------------------------------------------------------- */
 
-static ww_status add_row(struct ww_scenario_reader *r, const struct ww_yaml_node *node, const char *label)
+static ww_status add_row(struct ww_scenario_reader *r, const struct ww_yaml_node *node, const char *label,
+                         const struct raw_row *raw, uint32_t number)
 {
-	struct raw_row raw = {.limit_w = INFINITY,
+	if (r->s.n_rows == WW_SCENARIO_ROWS_MAX)
+		return ww_yaml_fail(&r->yaml, WW_ERR_INVALID, node->line, "%smore than %d rows; leave out the lowest",
+		                    label, WW_SCENARIO_ROWS_MAX);
+	if (!ww_grow(r->s.rows, r->s.n_rows, 1))
+		return ww_yaml_no_memory(&r->yaml);
+	struct ww_scenario_row *row = &r->s.rows[r->s.n_rows];
+	*row = (struct ww_scenario_row){.limit_w = raw->limit_w,
+	                                .boundary = (uint8_t)raw->boundary,
+	                                .has_meter = raw->has_meter,
+	                                .meter_noise_frac = raw->meter_noise_frac,
+	                                .other_w = raw->other_w,
+	                                .cooling_frac = raw->cooling_frac,
+	                                .cooling_lag_us = raw->cooling_lag_us,
+	                                .guard_frac = raw->guard_frac,
+	                                .line = node->line};
+	ww_status status = ww_scenario_name(r, node, label, number, &row->name);
+	if (status)
+		return status;
+	r->s.n_rows++;
+	return ww_book_add(r, &r->rows, row->name, ww_yaml_line(node, "name"), label);
+}
+
+static ww_status add_rows(struct ww_scenario_reader *r, const struct ww_yaml_node *node, const char *label)
+{
+	struct raw_row raw = {.count = WW_NOT_GIVEN,
+	                      .limit_w = INFINITY,
 	                      .boundary = WW_BOUNDARY_METER,
 	                      .meter_noise_frac = 0.002,
 	                      .cooling_lag_us = 300 * WW_SECOND_US,
 	                      .guard_frac = r->guard_frac};
-	struct ww_scenario_row *row = &r->s.rows[r->s.n_rows];
 	ww_status status = ww_yaml_read_map(&r->yaml, node, &row_table, label, &raw);
-	if (status || (status = ww_scenario_name(r, node, label, 0, &row->name)))
+	bool is_counted = raw.count != WW_NOT_GIVEN;
+	if (status)
 		return status;
-	r->s.n_rows++;
-	row->limit_w = raw.limit_w;
-	row->boundary = (uint8_t)raw.boundary;
-	row->has_meter = raw.has_meter;
-	row->meter_noise_frac = raw.meter_noise_frac;
-	row->other_w = raw.other_w;
-	row->cooling_frac = raw.cooling_frac;
-	row->cooling_lag_us = raw.cooling_lag_us;
-	row->guard_frac = raw.guard_frac;
-	row->line = node->line;
 	if (isinf(raw.limit_w) && ww_scenario_value(node, "boundary"))
 		return ww_yaml_fail(&r->yaml, WW_ERR_INVALID, ww_yaml_line(node, "boundary"),
 		                    "%sboundary: is that of a limit, but there is none; add limit, or remove it",
 		                    label);
-	return ww_book_add(r, &r->rows, row->name, ww_yaml_line(node, "name"), label);
+	raw.count = is_counted ? raw.count : 1;
+	if (!ww_grow(r->entries, r->row_entries.n, 1))
+		return ww_yaml_no_memory(&r->yaml);
+	r->entries[r->row_entries.n] = (struct ww_scenario_entry){node, (uint32_t)r->s.n_rows, raw.count};
+	status = ww_book_add(r, &r->row_entries, raw.name, ww_yaml_line(node, "name"), label);
+	for (uint32_t i = 1; i <= raw.count && !status; i++)
+		status = add_row(r, node, label, &raw, is_counted ? i : 0);
+	return status;
 }
 
 static bool are_ordered(const struct ww_scenario_feeds *feeds, const bool *done)
@@ -177,7 +225,7 @@ static bool are_ordered(const struct ww_scenario_feeds *feeds, const bool *done)
 }
 
 /* Up from a row that could not be ordered: every one of those has such a row above it, so this ends in a circle. */
-static ww_status circle(const struct ww_scenario_reader *r, const struct ww_yaml_node *list, const bool *done)
+static ww_status circle(const struct ww_scenario_reader *r, const bool *done)
 {
 	char label[WW_YAML_LABEL_MAX];
 	uint32_t row = 0;
@@ -190,16 +238,17 @@ static ww_status circle(const struct ww_scenario_reader *r, const struct ww_yaml
 			i++;
 		row = feeds->feed[i].row;
 	}
-	const struct ww_yaml_node *node = list->first;
-	for (uint32_t i = 0; i < row; i++)
-		node = node->next;
-	ww_yaml_label(label, "", &row_table, node, row + 1);
+	size_t entry = 0;
+	while (row >= r->entries[entry].row + r->entries[entry].count)
+		entry++;
+	const struct ww_yaml_node *node = r->entries[entry].map;
+	ww_yaml_label(label, "", &row_table, node, entry + 1);
 	return ww_yaml_fail(&r->yaml, WW_ERR_INVALID, ww_yaml_line(node, "on"),
 	                    "%son: feeds itself, directly or through others; power comes from above: name another row",
 	                    label);
 }
 
-static ww_status order_rows(struct ww_scenario_reader *r, const struct ww_yaml_node *list)
+static ww_status order_rows(struct ww_scenario_reader *r)
 {
 	size_t n = 0, before = SIZE_MAX;
 	bool *done = calloc(r->s.n_rows, sizeof *done);
@@ -216,7 +265,7 @@ static ww_status order_rows(struct ww_scenario_reader *r, const struct ww_yaml_n
 		}
 	}
 	if (n < r->s.n_rows)
-		status = circle(r, list, done);
+		status = circle(r, done);
 	free(done);
 	return status;
 }
@@ -231,31 +280,40 @@ static void sum_other(struct ww_scenario_reader *r)
 	}
 }
 
+/* What feeds the rows of one entry. */
+static ww_status feed_rows(struct ww_scenario_reader *r, size_t number)
+{
+	char label[WW_YAML_LABEL_MAX];
+	const struct ww_scenario_entry *entry = &r->entries[number - 1];
+	const struct ww_yaml_node *on = ww_scenario_value(entry->map, "on");
+	struct ww_scenario_feeds feeds = {.users = entry->count};
+	if (!on)
+		return WW_OK;
+	ww_yaml_label(label, "", &row_table, entry->map, number);
+	ww_status status = read_on(r, on, label, &feeds);
+	for (uint32_t i = 0; i < entry->count && !status; i++)
+		r->feeds[entry->row + i] = spread(&feeds, i);
+	return status;
+}
+
 ww_status ww_scenario_rows(struct ww_scenario_reader *r, const struct ww_yaml_node *list)
 {
 	char label[WW_YAML_LABEL_MAX];
 	ww_status status = WW_OK;
 	size_t number = 0;
-	if (list->n > WW_SCENARIO_ROWS_MAX)
-		return ww_yaml_fail(&r->yaml, WW_ERR_INVALID, list->line,
-		                    "rows: more than %d rows; leave out the lowest", WW_SCENARIO_ROWS_MAX);
-	r->s.rows = calloc(list->n, sizeof *r->s.rows);
-	r->feeds = calloc(list->n, sizeof *r->feeds);
-	r->order = calloc(list->n, sizeof *r->order);
-	if (!r->s.rows || !r->feeds || !r->order)
+	for (const struct ww_yaml_node *node = list->first; node && !status; node = node->next) {
+		ww_yaml_label(label, "", &row_table, node, ++number);
+		status = add_rows(r, node, label);
+	}
+	if (status)
+		return status;
+	r->feeds = calloc(r->s.n_rows, sizeof *r->feeds);
+	r->order = calloc(r->s.n_rows, sizeof *r->order);
+	if (!r->feeds || !r->order)
 		return ww_yaml_no_memory(&r->yaml);
-	for (const struct ww_yaml_node *node = list->first; node && !status; node = node->next) {
-		ww_yaml_label(label, "", &row_table, node, ++number);
-		status = add_row(r, node, label);
-	}
-	number = 0;
-	for (const struct ww_yaml_node *node = list->first; node && !status; node = node->next) {
-		const struct ww_yaml_node *on = ww_scenario_value(node, "on");
-		ww_yaml_label(label, "", &row_table, node, ++number);
-		if (on)
-			status = read_on(r, on, label, &r->feeds[number - 1]);
-	}
-	if (status || (status = order_rows(r, list)))
+	for (number = 1; number <= r->row_entries.n && !status; number++)
+		status = feed_rows(r, number);
+	if (status || (status = order_rows(r)))
 		return status;
 	sum_other(r);
 	return WW_OK;
@@ -298,50 +356,57 @@ static ww_status check_node(const struct ww_scenario_reader *r, const struct ww_
 	return WW_OK;
 }
 
-static ww_status make_node(struct ww_scenario_reader *r, const struct ww_yaml_node *map, const char *label,
-                           const struct raw_node *raw, struct ww_scenario_node *node)
+/* The rows that carry it. */
+static ww_status load_rows(const struct ww_scenario_reader *r, const struct ww_yaml_node *on, const char *label,
+                           const struct ww_scenario_feeds *feeds, struct ww_scenario_node *node)
 {
-	struct ww_scenario_feeds feeds = {0};
-	*node = (struct ww_scenario_node){.gpus = raw->gpus,
-	                                  .host_w = raw->host_w,
-	                                  .follow_frac = raw->follow_frac,
-	                                  .lag_us = raw->lag_us,
-	                                  .boot_us = raw->boot_us,
-	                                  .boot_cap_w = raw->boot_cap_w,
-	                                  .line = map->line};
-	ww_status status = read_on(r, raw->on, label, &feeds);
-	for (uint32_t i = 0; !status && i < feeds.n; i++)
-		if (!carry(r, node, feeds.feed[i].row, feeds.feed[i].frac))
-			status = ww_yaml_fail(&r->yaml, WW_ERR_INVALID, raw->on->line,
-			                      "%son: more than %d rows carry it; leave out those that never bind",
-			                      label, WW_ROW_LOADS_MAX);
-	return status;
+	node->n_loads = 0;
+	for (uint32_t i = 0; i < feeds->n; i++)
+		if (!carry(r, node, feeds->feed[i].row, feeds->feed[i].frac))
+			return ww_yaml_fail(&r->yaml, WW_ERR_INVALID, on->line,
+			                    "%son: more than %d rows carry it; leave out those that never bind", label,
+			                    WW_ROW_LOADS_MAX);
+	return WW_OK;
+}
+
+static ww_status add_node(struct ww_scenario_reader *r, const struct ww_yaml_node *map, const char *label,
+                          struct ww_scenario_node *node, uint32_t number)
+{
+	if (!ww_grow(r->s.nodes, r->s.n_nodes, 1))
+		return ww_yaml_no_memory(&r->yaml);
+	node->first_gpu = r->s.n_gpus;
+	ww_status status = ww_scenario_name(r, map, label, number, &node->name);
+	if (status)
+		return status;
+	r->s.nodes[r->s.n_nodes++] = *node;
+	r->s.n_gpus += node->gpus;
+	return ww_book_add(r, &r->nodes, node->name, ww_yaml_line(map, "name"), label);
 }
 
 static ww_status add_nodes(struct ww_scenario_reader *r, const struct ww_yaml_node *map, const char *label)
 {
 	struct raw_node raw = {
 		.count = WW_NOT_GIVEN, .boot_cap_w = NAN, .lag_us = 60 * WW_SECOND_US, .boot_us = 60 * WW_SECOND_US};
-	struct ww_scenario_node node;
+	struct ww_scenario_feeds feeds = {0};
 	ww_status status = ww_yaml_read_map(&r->yaml, map, &node_table, label, &raw);
 	bool is_counted = raw.count != WW_NOT_GIVEN;
-	raw.count = is_counted ? raw.count : 1;
-	if (status || (status = check_node(r, map, label, &raw)) || (status = make_node(r, map, label, &raw, &node)))
+	raw.count = feeds.users = is_counted ? raw.count : 1;
+	if (status || (status = check_node(r, map, label, &raw)) || (status = read_on(r, raw.on, label, &feeds)))
 		return status;
-	for (uint32_t i = 1; i <= raw.count; i++) {
-		if (!ww_grow(r->s.nodes, r->s.n_nodes, 1))
-			return ww_yaml_no_memory(&r->yaml);
-		node.first_gpu = r->s.n_gpus;
-		status = ww_scenario_name(r, map, label, is_counted ? i : 0, &node.name);
-		if (status)
-			return status;
-		r->s.nodes[r->s.n_nodes++] = node;
-		r->s.n_gpus += node.gpus;
-		status = ww_book_add(r, &r->nodes, node.name, ww_yaml_line(map, "name"), label);
-		if (status)
-			return status;
+	struct ww_scenario_node node = {.gpus = raw.gpus,
+	                                .host_w = raw.host_w,
+	                                .follow_frac = raw.follow_frac,
+	                                .lag_us = raw.lag_us,
+	                                .boot_us = raw.boot_us,
+	                                .boot_cap_w = raw.boot_cap_w,
+	                                .line = map->line};
+	for (uint32_t i = 0; i < raw.count && !status; i++) {
+		struct ww_scenario_feeds own = spread(&feeds, i);
+		status = load_rows(r, raw.on, label, &own, &node);
+		if (!status)
+			status = add_node(r, map, label, &node, is_counted ? i + 1 : 0);
 	}
-	return WW_OK;
+	return status;
 }
 
 /* The nodes of each row, from the rows of each node. */

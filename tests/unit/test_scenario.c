@@ -418,11 +418,45 @@ static void large_clusters_are_read(void **state)
 	ww_scenario_finish(&c);
 }
 
+/* Five racks on two feeds: three on the first. */
+static void counted_rows_are_spread(void **state)
+{
+	struct ww_scenario c = read_good(
+		HEAD
+		"rows:\n- {name: rack, count: 5, on: feed, limit: 9 kW}\n- {name: feed, count: 2, on: site}\n"
+		"- {name: site}\n- {name: backup}\n"
+		"nodes:\n- {name: n, count: 10, gpus: 1, on: rack, host: 1 kW}\n"
+		"- {name: m, count: 2, gpus: 1, on: [{row: feed, share: 25%}, {row: backup, share: 75%}], host: 1 kW}\n"
+		"- {name: l, gpus: 1, on: rack-5, host: 1 kW}\n" JOBS);
+	static const uint32_t feed_of_rack[5] = {0, 0, 0, 1, 1};
+	(void)state;
+	assert_int_equal(c.n_rows, 9);
+	assert_string_equal(c.rows[4].name, "rack-5");
+	assert_string_equal(c.rows[6].name, "feed-2");
+	assert_near(c.rows[4].limit_w, 9000, 0);
+	for (uint32_t i = 0; i < 10; i++) {
+		uint32_t rack = i / 2;
+		assert_int_equal(c.nodes[i].n_loads, 3);
+		assert_int_equal(c.nodes[i].loads[0].row, rack);
+		assert_int_equal(c.nodes[i].loads[1].row, 5 + feed_of_rack[rack]);
+		assert_int_equal(c.nodes[i].loads[2].row, 7);
+	}
+	for (uint32_t i = 10; i < 12; i++) {
+		assert_int_equal(c.nodes[i].loads[0].row, 5 + (i - 10));
+		assert_near(c.nodes[i].loads[0].frac, 0.25, 1e-7);
+		assert_int_equal(c.nodes[i].loads[2].row, 8);
+		assert_near(c.nodes[i].loads[2].frac, 0.75, 1e-7);
+	}
+	assert_int_equal(c.nodes[12].loads[0].row, 4);
+	assert_int_equal(c.rows[4].n_loads, 3);
+	ww_scenario_finish(&c);
+}
+
 static void shipped_scenarios_are_read(void **state)
 {
-	static const char *const files[] = {"scenarios/demo.yaml",    "scenarios/two-feeds.yaml",
-	                                    "scenarios/notice.yaml",  "scenarios/faults.yaml",
-	                                    "scenarios/phoenix.yaml", "scenarios/bad-day.yaml"};
+	static const char *const files[] = {
+		"scenarios/demo.yaml",    "scenarios/two-feeds.yaml", "scenarios/notice.yaml", "scenarios/faults.yaml",
+		"scenarios/phoenix.yaml", "scenarios/bad-day.yaml",   "scenarios/site.yaml"};
 	(void)state;
 	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
 		struct ww_scenario c;
@@ -506,6 +540,7 @@ int main(void)
 		cmocka_unit_test(events_are_read),
 		cmocka_unit_test(faults_are_read_in_their_order),
 		cmocka_unit_test(large_clusters_are_read),
+		cmocka_unit_test(counted_rows_are_spread),
 		cmocka_unit_test(shipped_scenarios_are_read),
 		cmocka_unit_test(demo_is_what_it_says),
 		cmocka_unit_test(manual_example_is_read),

@@ -187,7 +187,8 @@ static void rows(void **state)
 		{ROW("cooling: 201%"), RANGE,
 	         "5: row 'r': cooling: '201%' must be 0% to 200%; write a percentage, like 30%"},
 		{ROW("fixed: 1 kW"), INVALID,
-	         "5: row 'r': fixed: unknown key; the keys here are name, on, limit, boundary, meter, meter_noise, "
+	         "5: row 'r': fixed: unknown key; the keys here are name, count, on, limit, boundary, meter, "
+	         "meter_noise, "
 	         "other, "
 	         "cooling, cooling_lag, guard"},
 		{ROW("on: sit"), INVALID, "5: row 'r': on: there is no row 'sit'; did you mean 'site'?"},
@@ -211,6 +212,17 @@ static void rows(void **state)
 		{HEAD "rows:\n- {name: site}\n- {limit: 9 kW}\n" NODES JOBS, INVALID,
 	         "5: row 2: name: is missing; write a name"},
 		{ROW("meter: yes"), INVALID, "5: row 'r': no node is on it; put one on it, or remove the row"},
+		{ROW("count: 4097"), RANGE,
+	         "5: row 'r': count: '4097' must be 1 to 4096; write a whole number without a unit, like 2"},
+		{HEAD "rows: [{name: r, count: 4096}, {name: q}]\n" NODES JOBS, INVALID,
+	         "3: row 'q': more than 4096 rows; leave out the lowest"},
+		{HEAD "rows: [{name: r-2}, {name: r, count: 2}]\n" NODES JOBS, INVALID,
+	         "3: row 'r': name: 'r-2' is also the name of the row on line 3; rename one of them"},
+		{HEAD "rows: [{name: site, count: 2}]\n" NODES JOBS, INVALID,
+	         "4: node 'n': on: 'site' stands for 2 rows; name one of them, or write a count of 2 or more here"},
+		{HEAD "rows: [{name: site}, {name: r, count: 2, on: q}, {name: q, count: 2, on: r}]\n" NODES JOBS,
+	         INVALID,
+	         "3: row 'q': on: feeds itself, directly or through others; power comes from above: name another row"},
 	};
 	CHECK_ALL(mistakes);
 }
@@ -521,7 +533,7 @@ static void long_lists(void **state)
 	for (int i = 0; i < 4097; i++)
 		used += (size_t)snprintf(text + used, sizeof text - used, "- {name: r%d, on: r%d}\n", i,
 		                         (i + 1) % 4097);
-	m.line = "6: rows: more than 4096 rows; leave out the lowest";
+	m.line = "4102: row 'r4096': more than 4096 rows; leave out the lowest";
 	assert_true(check_mistake(&m));
 
 	/* One less is a chain whose ends meet. */
