@@ -152,6 +152,14 @@ struct ww_now {
 #define WW_SECOND_US INT64_C(1000000)
 #define WW_NEVER_US INT64_MAX
 
+/* Far from the ends of their range, so that sums with durations stay whole. */
+static inline bool ww_time_is_sound(struct ww_now now)
+{
+	const int64_t latest_us = INT64_MAX / 16;
+	return now.mono_us > -latest_us && now.mono_us < latest_us && now.wall_us > -latest_us &&
+	       now.wall_us < latest_us;
+}
+
 /* ---- Edge half: clock.c, source.c ----------------------------------------------------------------------------------- */
 
 struct ww_clock {

@@ -43,17 +43,34 @@ static void merge_oldest(struct node *node)
 	memmove(b, b + 1, (node->n_outstanding - 1) * sizeof *b);
 }
 
-float recorded_limit_w(const struct gpu *gpu)
+float boot_limit_w(const ww_control *c, const struct gpu *gpu)
 {
-	return isnan(gpu->recorded_w) ? gpu->ceiling_w : gpu->recorded_w;
+	const struct ww_node_config *config = &c->nodes[gpu->node].config;
+	return most_known(isnan(config->boot_cap_w) ? config->default_w : config->boot_cap_w, gpu->boot_w);
 }
 
-float top_of(const struct ww_command *command, const struct gpu *gpu, uint32_t i, uint32_t first)
+float highest_limit_w(const ww_control *c, const struct gpu *gpu)
+{
+	return most_known(c->nodes[gpu->node].config.max_w, gpu->most_w);
+}
+
+float recorded_limit_w(const ww_control *c, const struct gpu *gpu)
+{
+	return isnan(gpu->recorded_w) ? highest_limit_w(c, gpu) : gpu->recorded_w;
+}
+
+/* A node that is told to without an answer to a message of its own holds instead. */
+static bool restores(const struct ww_command *command)
+{
+	return command->after == WW_AFTER_RESTORE && command->answers_seq > 0;
+}
+
+float top_of(const ww_control *c, const struct ww_command *command, const struct gpu *gpu, uint32_t i, uint32_t first)
 {
 	float top = command->after == WW_AFTER_FAILCAP ? command->failcap_w[i] : NAN;
 	for (uint32_t k = first; k < command->n_steps; k++)
 		top = most_known(top, command->step[k].cap_w[i]);
-	return command->release_ok ? most_known(top, recorded_limit_w(gpu)) : top;
+	return command->release_ok ? most_known(top, recorded_limit_w(c, gpu)) : top;
 }
 
 void add_outstanding(ww_control *c, struct node *node, const struct ww_command *command)
@@ -63,23 +80,23 @@ void add_outstanding(ww_control *c, struct node *node, const struct ww_command *
 	struct outstanding *o = &node->outstanding[node->n_outstanding++];
 	*o = (struct outstanding){.fence = command->fence,
 	                          .sent_us = c->now.mono_us,
-	                          .restores_us = command->after == WW_AFTER_RESTORE ? command->valid_for_us : 0};
+	                          .restores_us = restores(command) ? command->valid_for_us : 0};
 	for (uint32_t i = 0; i < node->config.n_gpus; i++) {
 		struct gpu *gpu = &c->gpus[node->first_gpu + i];
-		o->top_w[i] = top_of(command, gpu, i, 0);
+		o->top_w[i] = top_of(c, command, gpu, i, 0);
 		gpu->charge_w = most_known(gpu->charge_w, o->top_w[i]);
 	}
 }
 
 /* The largest cap that anything sent to GPU `i` of the node may still bring about. */
-static float commanded_w(const struct node *node, const struct gpu *gpu, uint32_t i)
+static float commanded_w(const ww_control *c, const struct node *node, const struct gpu *gpu, uint32_t i)
 {
 	float top = NAN;
 	for (uint32_t k = 0; k < node->n_outstanding; k++) {
 		const struct outstanding *o = &node->outstanding[k];
 		bool in_force = ww_fence_order(o->fence, node->accepted) == 0;
 		if (in_force && node->has_last && ww_fence_order(node->last.fence, o->fence) == 0)
-			top = most_known(top, top_of(&node->last, gpu, i, gpu->step));
+			top = most_known(top, top_of(c, &node->last, gpu, i, gpu->step));
 		else
 			top = most_known(top, o->top_w[i]);
 	}
@@ -88,30 +105,30 @@ static float commanded_w(const struct node *node, const struct gpu *gpu, uint32_
 
 /* ---- Charges ---------------------------------------------------------------------------------------------------------- */
 
+/* How long it was silent before this leader began, only clocks of other machines tell. */
+static bool has_not_answered(const ww_control *c, const struct node *node)
+{
+	return !node->believed && !greets(c);
+}
+
 /* No proof that the machine did not go down and come up since. */
 static bool may_have_booted(const ww_control *c, const struct node *node)
 {
 	int64_t silence_us = c->now.mono_us - node->alive_us;
-	if (!node->believed && c->now.mono_us - c->leads_since_us >= GREETING_US)
-		return true; /* how long it was silent before, only clocks of other machines tell */
-	return silence_us >= node->config.shortest_boot_us - c->config.settle_us - BOOT_MARGIN_US;
-}
-
-/* By the inventory or by what the node says of its boards, the worse of both. */
-static float boot_limit_w(const struct ww_node_config *config, const struct gpu *gpu)
-{
-	return most_known(isnan(config->boot_cap_w) ? config->default_w : config->boot_cap_w, gpu->boot_w);
+	return has_not_answered(c, node) ||
+	       silence_us >= node->config.shortest_boot_us - c->config.settle_us - BOOT_MARGIN_US;
 }
 
 /* A lease that ends in a restore may have ended. */
 static bool may_have_restored(const ww_control *c, const struct node *node)
 {
+	bool unheard = has_not_answered(c, node);
 	for (uint32_t i = 0; i < node->n_outstanding; i++) {
 		const struct outstanding *o = &node->outstanding[i];
-		if (o->restores_us > 0 && c->now.mono_us - o->sent_us >= o->restores_us - TICKS_US)
+		if (o->restores_us > 0 && (unheard || c->now.mono_us - o->sent_us >= o->restores_us - TICKS_US))
 			return true;
 	}
-	return false;
+	return unheard && c->config.after == WW_AFTER_RESTORE;
 }
 
 /* The lower limit was read back, and the draw followed it or is known not to. */
@@ -123,11 +140,11 @@ static bool has_come_down(const ww_control *c, const struct node *node, const st
 
 static void charge_gpu(const ww_control *c, const struct node *node, struct gpu *gpu, uint32_t i)
 {
-	float w = most_known(commanded_w(node, gpu, i), most_known(gpu->enforced_w, gpu->goal_w));
+	float w = most_known(commanded_w(c, node, gpu, i), most_known(gpu->enforced_w, gpu->goal_w));
 	if (!gpu->held && gpu->draw_w > 1.02f * gpu->enforced_w)
 		w = most_known(w, gpu->draw_w);
 	if (!gpu->managed)
-		w = most_known(w, most_known(node->config.max_w, gpu->most_w));
+		w = most_known(w, highest_limit_w(c, gpu));
 	gpu->charge_w = has_come_down(c, node, gpu) ? w : most_known(gpu->charge_w, w);
 }
 
@@ -144,9 +161,9 @@ static void charge_node(ww_control *c, struct node *node)
 		if (node->believed)
 			charge_gpu(c, node, gpu, i);
 		if (booted)
-			gpu->charge_w = most_known(gpu->charge_w, boot_limit_w(&node->config, gpu));
+			gpu->charge_w = most_known(gpu->charge_w, boot_limit_w(c, gpu));
 		if (restored)
-			gpu->charge_w = most_known(gpu->charge_w, recorded_limit_w(gpu));
+			gpu->charge_w = most_known(gpu->charge_w, recorded_limit_w(c, gpu));
 	}
 }
 

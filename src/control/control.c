@@ -9,7 +9,6 @@
 #define TICK_US WW_SECOND_US
 #define STORE_AGAIN_US (10 * WW_SECOND_US)
 #define STORE_ABOVE 1.02
-#define LATEST_US (INT64_MAX / 16)
 #define CLOCK_STEP_US WW_SECOND_US /* of the wall clock against the monotonic one, between two decisions */
 #define ROUNDING 1e-7              /* of a row's budget */
 
@@ -67,6 +66,7 @@ static void take_saved(ww_control *c, uint64_t seq)
 		return;
 	for (uint32_t g = 0; g < c->n_gpus; g++)
 		c->gpus[g].stored_w = c->gpus[g].decided_w;
+	c->restore_stored = c->restore_decided;
 	c->stored_us = c->now.mono_us;
 	if (seq > c->must_store_after)
 		c->must_store = false;
@@ -112,15 +112,8 @@ static ww_status take(ww_control *c, const struct ww_input *input, struct ww_err
 	return ww_fail(err, WW_ERR_INVALID, "input of an unknown kind %d", (int)input->kind);
 }
 
-/* Far from the ends, so that sums of times stay whole. */
-static bool is_sound(struct ww_now now)
-{
-	return now.mono_us > -LATEST_US && now.mono_us < LATEST_US && now.wall_us > -LATEST_US &&
-	       now.wall_us < LATEST_US;
-}
-
-/* Nobody tells a successor again. A state that was stored before does not know of it. */
-static void ask_to_store(ww_control *c)
+/* A state that was stored before does not know of it. */
+void ask_to_store(ww_control *c)
 {
 	c->must_store = true;
 	c->must_store_after = c->decision.seq;
@@ -129,18 +122,14 @@ static void ask_to_store(ww_control *c)
 ww_status ww_control_put(ww_control *c, const struct ww_input *input, struct ww_error *err)
 {
 	struct ww_now before = c->now;
-	uint64_t epoch = c->leader.epoch;
 	if (input->kind != WW_INPUT_CONFIG && !c->configured)
 		return ww_fail(err, WW_ERR_INVALID, "the inventory must come first");
-	if (!is_sound(input->at))
+	if (!ww_time_is_sound(input->at))
 		return ww_fail(err, WW_ERR_RANGE, "an input came at a time that no clock shows");
 	c->now = input->at;
 	ww_status status = take(c, input, err);
 	if (status)
 		c->now = before;
-	else if (input->kind == WW_INPUT_CONFIG || input->kind == WW_INPUT_JOB || input->kind == WW_INPUT_EVENT ||
-	         c->leader.epoch != epoch)
-		ask_to_store(c);
 	return status;
 }
 
@@ -178,17 +167,35 @@ static void tell_jobs(ww_control *c)
 	}
 }
 
-/* A successor would count far more than is in force. */
+/* A successor would count less than may be in force, also by what nobody ordered: somebody's limit, a GPU that is not
+ * managed. Or it would count far more. Raises within what is stored need not wait for it: of what came without an order a
+ * successor knows as little whether they are sent or not. */
 static bool is_worth_storing(const ww_control *c)
 {
 	double stored_w = 0, decided_w = 0;
-	if (!c->leader.leads || c->now.mono_us - c->stored_us < STORE_AGAIN_US)
-		return false;
 	for (uint32_t g = 0; g < c->n_gpus; g++) {
+		if (c->gpus[g].decided_w > c->gpus[g].stored_w)
+			return true;
 		stored_w += c->gpus[g].stored_w;
 		decided_w += c->gpus[g].decided_w;
 	}
-	return stored_w > STORE_ABOVE * decided_w;
+	return c->now.mono_us - c->stored_us >= STORE_AGAIN_US && stored_w > STORE_ABOVE * decided_w;
+}
+
+static bool asks_to_store(const ww_control *c)
+{
+	bool asks = c->must_store;
+	for (uint32_t i = 0; i < c->decision.n_commands; i++)
+		asks = asks || c->needs_save[i];
+	return c->leader.leads && (asks || is_worth_storing(c));
+}
+
+/* From now on the state of this decision may be the one that a successor loads, whether it is told here or not. */
+static void expect_stored(ww_control *c)
+{
+	for (uint32_t g = 0; g < c->n_gpus; g++)
+		c->gpus[g].stored_w = fminf(c->gpus[g].stored_w, c->gpus[g].decided_w);
+	c->restore_stored = c->restore_stored && c->restore_decided;
 }
 
 static void tell(ww_control *c)
@@ -211,12 +218,10 @@ static void tell(ww_control *c)
 		                                                   .limit_w = e->limit_w,
 		                                                   .missing_w = e->missing_w};
 	}
-	d->save = c->must_store || is_worth_storing(c);
-	for (uint32_t i = 0; i < d->n_commands; i++)
-		d->save = d->save || c->needs_save[i];
-	/* From now on the state of this decision may be the one that a successor loads, whether it is told here or not. */
-	for (uint32_t g = 0; g < c->n_gpus && d->save; g++)
-		c->gpus[g].stored_w = fminf(c->gpus[g].stored_w, c->gpus[g].decided_w);
+	c->restore_decided = c->config.after == WW_AFTER_RESTORE;
+	d->save = asks_to_store(c);
+	if (d->save)
+		expect_stored(c);
 	d->leads = c->leader.leads;
 	d->commands = c->commands;
 	d->needs_save = c->needs_save;
@@ -233,6 +238,11 @@ static void tell(ww_control *c)
 
 const struct ww_decision *ww_control_step(ww_control *c, struct ww_now now)
 {
+	if (!ww_time_is_sound(now)) {
+		c->decision.n_commands = 0;
+		c->decision.save = false;
+		return &c->decision;
+	}
 	int64_t since_us = c->decision.seq ? now.mono_us - c->decision.at.mono_us : 0;
 	since_us = since_us > 0 ? since_us : 0;
 	c->now = now;

@@ -136,8 +136,9 @@ struct ww_decision {
 	bool leads;
 	/* The state (ww_control_save) is to be stored durably and WW_INPUT_SAVED to be put before any command with `needs_save` is
 	 * sent; where that fails these commands are not sent. The others may be sent at once. Also set without such a command:
-	 * until what nobody tells again (inventory, job, event, leader) is stored, and now and then, so that a successor does
-	 * not count far more than is in force. */
+	 * until what nobody tells again (inventory, job, event, leader, limits of a hello) is stored, while a successor would
+	 * charge a GPU with less than here, and now and then, so that it does not count far more than is in force. Never set
+	 * where another one leads. */
 	bool save;
 	uint32_t n_commands;
 	const struct ww_command *commands;
@@ -153,7 +154,8 @@ struct ww_decision {
 	const struct ww_event_decision *events; /* in ascending id */
 };
 
-/* Bounded time, no allocation; borrowed until the next step, load or input of another kind than messages, meters and SAVED. */
+/* Bounded time, no allocation; borrowed until the next step, load or input of another kind than messages, meters and SAVED.
+ * At a time that no clock shows nothing is decided: the last decision again, without commands. */
 const struct ww_decision *ww_control_step(ww_control *control, struct ww_now now);
 
 /* mono_us at which the next step is due without an input. */

@@ -39,13 +39,14 @@ struct node {
 	int64_t alive_us;                /* it ran at or after this: a command sent then was accepted */
 	bool believed;                   /* has shown this leader's epoch as the highest seen */
 	struct ww_fence accepted;        /* highest command it has shown */
+	bool was_silent;                 /* when this leader began */
 	uint32_t n_rates;
 	struct rate {
 		uint64_t job;
 		float tps;
 	} rates[WW_NODE_JOBS_MAX]; /* of its newest sample */
 	/* Sent to it. */
-	uint64_t next_seq;
+	uint64_t next_seq, since_seq; /* since_seq: commands of this epoch before that one are not known here */
 	int64_t sent_us;
 	uint32_t n_outstanding;
 	struct outstanding outstanding[OUTSTANDING_MAX];
@@ -161,6 +162,9 @@ struct ww_control {
 	uint64_t steps;
 	int64_t offset_us;         /* mono - wall of the last step or input: moves times on a take-over */
 	uint64_t must_store_after; /* seq of the last decision without it */
+	bool restore_decided,
+		restore_stored; /* leases end in a restore: in the last decision; in the state that was stored last */
+	uint64_t last_seq;      /* the highest of a command in this epoch, to whatever node */
 	uint32_t n_rows, n_nodes, n_gpus, n_jobs, n_events, room_jobs, room_events;
 	struct room room;
 	size_t n_shares; /* of all jobs, at most */
@@ -226,6 +230,17 @@ static inline float most_known(float a, float b)
 	return b > a || a != a ? b : a;
 }
 
+/* A new leader waits for its nodes to answer. */
+static inline bool greets(const ww_control *c)
+{
+	return c->now.mono_us - c->leads_since_us < GREETING_US;
+}
+
+/* ---- control.c ------------------------------------------------------------------------------------------------------- */
+
+/* Nobody tells a successor again. */
+void ask_to_store(ww_control *c);
+
 /* ---- registry.c ------------------------------------------------------------------------------------------------------ */
 
 ww_status take_config(ww_control *c, const struct ww_config *config, struct ww_error *err);
@@ -261,15 +276,20 @@ void sum_charges(ww_control *c);
 void supersede(struct node *node, struct ww_fence accepted);
 /* A command goes out: it counts until superseded. */
 void add_outstanding(ww_control *c, struct node *node, const struct ww_command *command);
+/* By the inventory or by what the node says of its boards, the worse of both: after a boot, and at most. */
+float boot_limit_w(const ww_control *c, const struct gpu *gpu);
+float highest_limit_w(const ww_control *c, const struct gpu *gpu);
 /* The limit that a node gives a GPU back when it is released; where it has not told of one, the highest that may be. */
-float recorded_limit_w(const struct gpu *gpu);
+float recorded_limit_w(const ww_control *c, const struct gpu *gpu);
 /* The largest limit that the command may bring about on the node's GPU `i`, from step `first` on. A node that it allows to
  * release may restore. */
-float top_of(const struct ww_command *command, const struct gpu *gpu, uint32_t i, uint32_t first);
+float top_of(const ww_control *c, const struct ww_command *command, const struct gpu *gpu, uint32_t i, uint32_t first);
 
 /* ---- non_gpu.c ------------------------------------------------------------------------------------------------------- */
 
 ww_status take_meter(ww_control *c, const struct ww_meter *meter, struct ww_now at, struct ww_error *err);
+/* A new leader takes the last bounds for old unless readings come by the end of its greetings. */
+void wait_for_meters(ww_control *c);
 void update_draws(ww_control *c);
 /* The last step was since_us ago. */
 void update_lags(ww_control *c, int64_t since_us);
@@ -288,8 +308,8 @@ void update_budgets(ww_control *c);
 /* The offers of all rows for the least budget in [from, to], wall time. */
 void offers_between(const ww_control *c, int64_t from_us, int64_t to_us, struct ww_alloc_row *out);
 enum ww_event_state event_state(const struct event *event, int64_t wall_us);
-/* Moments from which nodes must go lower than before, also those that have just come, for commands that carry them ahead;
- * at most STEPS_AHEAD. */
+/* Moments from which nodes must go lower than before, for commands that carry them ahead; at most STEPS_AHEAD. While nodes
+ * are greeted the first one stands for all that have come. */
 uint32_t steps_ahead(const ww_control *c, struct ahead *out);
 
 /* ---- divide.c -------------------------------------------------------------------------------------------------------- */

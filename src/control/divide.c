@@ -173,13 +173,28 @@ static void add_share(struct problem *p, struct ww_alloc_job *job, struct ww_row
 	p->n_shares++;
 }
 
-/* GPUs of a place; `whole`: also those that cannot be steered. Bounds of their caps. */
-static uint32_t count_place(const ww_control *c, const struct node *node, uint32_t bits, bool whole, double *bounds_w)
+/* Nodes that have not answered a new leader yet will soon, but for those that did not answer the one before either. */
+static bool is_ready_soon(const ww_control *c, const struct gpu *gpu)
+{
+	const struct node *node = &c->nodes[gpu->node];
+	return gpu->managed && (!node->silent || (greets(c) && !node->was_silent));
+}
+
+/* Jobs that are divided, by what can be steered of them; all jobs, by what can be steered soon; all GPUs of all jobs. */
+enum who { DIVIDED, SOON, WHOLE };
+
+static bool counts(const ww_control *c, const struct gpu *gpu, enum who who)
+{
+	return who == WHOLE || (who == SOON ? is_ready_soon(c, gpu) : is_ready(c, gpu));
+}
+
+/* GPUs of a place. Bounds of their caps. */
+static uint32_t count_place(const ww_control *c, const struct node *node, uint32_t bits, enum who who, double *bounds_w)
 {
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < node->config.n_gpus; i++) {
 		const struct gpu *gpu = &c->gpus[node->first_gpu + i];
-		if (!(bits >> i & 1) || !(whole || is_ready(c, gpu)))
+		if (!(bits >> i & 1) || !counts(c, gpu, who))
 			continue;
 		n++;
 		bounds_w[0] = most(bounds_w[0], node->config.min_w);
@@ -199,7 +214,7 @@ static double floor_of(const struct job *job)
 	return promise > 0 ? least(1, promise + FLOOR_SD * sqrt(most(0, var)) + left_frac) : 0;
 }
 
-static void pose_job(const ww_control *c, struct problem *p, uint32_t j, bool whole)
+static void pose_job(const ww_control *c, struct problem *p, uint32_t j, enum who who)
 {
 	const struct job *job = c->jobs[j];
 	struct ww_alloc_job *to = &p->jobs[p->n_jobs];
@@ -215,7 +230,7 @@ static void pose_job(const ww_control *c, struct problem *p, uint32_t j, bool wh
 	                            .rows = shares};
 	for (uint32_t k = 0; k < job->told.n_places; k++) {
 		const struct node *node = find_node(c, job->told.places[k].node);
-		uint32_t n = node ? count_place(c, node, job->told.places[k].gpus, whole, bounds_w) : 0;
+		uint32_t n = node ? count_place(c, node, job->told.places[k].gpus, who, bounds_w) : 0;
 		to->gpus += n;
 		for (uint32_t l = 0; n && l < node->config.n_loads; l++)
 			if (node->config.loads[l].frac > 0)
@@ -227,14 +242,12 @@ static void pose_job(const ww_control *c, struct problem *p, uint32_t j, bool wh
 	p->n_jobs += to->gpus > 0;
 }
 
-enum who { DIVIDED, STEERABLE, WHOLE };
-
 static void pose(const ww_control *c, struct problem *p, enum who who)
 {
 	p->n_jobs = p->n_shares = 0;
 	for (uint32_t j = 0; j < c->n_jobs; j++)
 		if (who != DIVIDED || c->jobs[j]->divided)
-			pose_job(c, p, j, who == WHOLE);
+			pose_job(c, p, j, who);
 }
 
 static ww_status set_problem(const ww_control *c, ww_alloc *alloc, const struct problem *p, struct ww_error *err)
@@ -370,17 +383,6 @@ ww_status divide_again(ww_control *c, struct ww_error *err)
 
 /* ---- Ahead -------------------------------------------------------------------------------------------------------------- */
 
-static bool is_adopting(const ww_control *c)
-{
-	return c->now.mono_us < c->adopt_until_us;
-}
-
-/* Nodes that have not answered a new leader yet will soon. */
-static bool is_ready_soon(const ww_control *c, const struct gpu *gpu)
-{
-	return gpu->managed && (!c->nodes[gpu->node].silent || is_adopting(c));
-}
-
 /* Watts per row of GPUs that will not be divided for, and of the others at their lowest limits if `with_lowest`. */
 static void sum_soon(const ww_control *c, bool with_lowest, double *row_w)
 {
@@ -404,9 +406,11 @@ static void divide_at(ww_control *c, uint32_t k, const double *fixed_w)
 {
 	struct problem *p = &c->ahead_problem;
 	int64_t lead_us = c->config.settle_us + LEAD_EXTRA_US;
+	bool holds = c->ahead[k].at_us <= c->now.wall_us;
 	offers_between(c, c->ahead[k].at_us + lead_us, c->ahead[k].until_us, p->rows);
 	for (uint32_t r = 0; r < c->n_rows; r++) {
-		bool binds = p->rows[r].budget_w < c->row_need_w[r];
+		/* What holds already binds where a step may not have been done yet. */
+		bool binds = p->rows[r].budget_w < (holds ? c->rows[r].charge_w : c->row_need_w[r]);
 		c->rows[r].binds_ahead = (uint16_t)(c->rows[r].binds_ahead | (binds ? 1u << k : 0));
 		p->rows[r].budget_w = binds ? p->rows[r].budget_w - fixed_w[r] : (double)INFINITY;
 	}
@@ -415,14 +419,16 @@ static void divide_at(ww_control *c, uint32_t k, const double *fixed_w)
 		bool binds = false;
 		for (uint32_t s = 0; s < p->jobs[i].n_rows; s++)
 			binds = binds || (c->rows[p->jobs[i].rows[s].row].binds_ahead >> k & 1);
-		c->jobs[p->job_of[i]]->ahead_cut[k] =
-			set && binds ? ww_alloc_shares(c->alloc_ahead)[i].equal_cut_frac : (double)NAN;
+		c->jobs[p->job_of[i]]->ahead_cut[k] = !binds ? (double)NAN
+		                                      : set  ? ww_alloc_shares(c->alloc_ahead)[i].equal_cut_frac
+		                                             : 1;
 	}
 }
 
 static void look_ahead(ww_control *c)
 {
-	if (c->ahead_us != WW_NEVER_US && c->now.mono_us - c->ahead_us < AHEAD_AGE_US)
+	bool never = c->ahead_us == WW_NEVER_US, greeted = !never && c->ahead_us - c->leads_since_us < GREETING_US;
+	if (!never && c->now.mono_us - c->ahead_us < AHEAD_AGE_US && greeted == greets(c))
 		return;
 	c->ahead_us = c->now.mono_us;
 	c->n_ahead = steps_ahead(c, c->ahead);
@@ -433,7 +439,7 @@ static void look_ahead(ww_control *c)
 			c->jobs[j]->ahead_cut[k] = (double)NAN;
 	if (c->n_ahead == 0)
 		return;
-	pose(c, &c->ahead_problem, is_adopting(c) ? WHOLE : STEERABLE);
+	pose(c, &c->ahead_problem, SOON);
 	sum_soon(c, false, c->row_free_w);
 	for (uint32_t k = 0; k < c->n_ahead; k++)
 		divide_at(c, k, c->row_free_w);

@@ -115,6 +115,14 @@ void update_draws(ww_control *c)
 	}
 }
 
+void wait_for_meters(ww_control *c)
+{
+	int64_t latest_us = c->now.mono_us - OLD_US + GREETING_US;
+	for (uint32_t r = 0; r < c->n_rows; r++)
+		if (c->rows[r].bound_us > latest_us)
+			c->rows[r].bound_us = latest_us;
+}
+
 void update_lags(ww_control *c, int64_t since_us)
 {
 	double decay = exp(-(double)since_us / LAG_US);

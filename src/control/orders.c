@@ -201,16 +201,18 @@ static void add_step(const ww_control *c, const struct node *node, uint32_t k, s
 	struct ww_step *step = &command->step[command->n_steps];
 	bool idle_binds = binds_at(c, node, k), lowers = false;
 	int64_t in_us = c->ahead[k].at_us - c->now.wall_us;
-	/* A moment that has just come is ordered already, but of nodes that are only greeted. */
-	if (in_us <= 0 && is_greeted(c, node))
-		in_us = 1;
+	/* A moment that has come is ordered already, but of nodes that are only greeted. A greeting takes the place of all that
+	 * they were told, also of a step that came late and is still to be done: they are told to go as low at once. */
+	if (in_us <= 0 && !is_greeted(c, node))
+		return;
 	*step = *before;
 	step->in_us = in_us;
 	for (uint32_t i = 0; i < node->config.n_gpus; i++) {
 		const struct gpu *gpu = &c->gpus[node->first_gpu + i];
 		const struct job *job = gpu->job;
-		float cap_w = job ? (isnan(job->ahead_cut[k]) ? NAN : cap_at(c, gpu, job, job->ahead_cut[k]))
-		                  : (idle_binds ? lowest_of(c, gpu) : NAN);
+		/* A job of which nothing can be steered is not divided; its node may hear all the same. */
+		float cap_w = job && !isnan(job->ahead_cut[k]) ? cap_at(c, gpu, job, job->ahead_cut[k])
+		                                               : (idle_binds ? lowest_of(c, gpu) : NAN);
 		/* A step is a grant: where nothing is ordered before it, it is no higher than the charge. */
 		if (cap_w > gpu->charge_w)
 			cap_w = gpu->charge_w;
@@ -219,8 +221,12 @@ static void add_step(const ww_control *c, const struct node *node, uint32_t k, s
 		step->cap_w[i] = cap_w;
 		lowers = lowers || !(cap_w >= before->cap_w[i] - 0.5f);
 	}
-	if (lowers && step->in_us > before->in_us)
+	if (in_us <= before->in_us) {
+		step->in_us = before->in_us;
+		command->step[command->n_steps - 1] = *step;
+	} else if (lowers) {
 		command->n_steps++;
+	}
 }
 
 static uint64_t event_of(const ww_control *c, const struct node *node)
@@ -231,6 +237,12 @@ static uint64_t event_of(const ww_control *c, const struct node *node)
 			    event_state(&c->events[i], c->now.wall_us) != WW_EVENT_OVER)
 				return c->events[i].told.id;
 	return 0;
+}
+
+/* What a lease ends in. A restore is a raise: none before a successor would count it. */
+static uint8_t rule_of(const ww_control *c)
+{
+	return c->config.after == WW_AFTER_RESTORE && !c->restore_stored ? WW_AFTER_HOLD : c->config.after;
 }
 
 /* A node that is not believed may be lower than is known here: a command that answers nothing never raises. */
@@ -244,7 +256,7 @@ static void write_command(const ww_control *c, const struct node *node, struct w
 	                               .valid_for_us = c->config.valid_for_us,
 	                               .spread_us = 0, /* no step of ours goes up; raises are staggered here */
 	                               .event = event_of(c, node),
-	                               .after = c->config.after,
+	                               .after = rule_of(c),
 	                               .release_ok = 1,
 	                               .n_gpus = node->config.n_gpus,
 	                               .n_steps = 1};
@@ -261,7 +273,7 @@ static void write_command(const ww_control *c, const struct node *node, struct w
 			command->release_ok = 0;
 	/* A release is a raise like any other: it takes watts that are charged already. */
 	for (uint32_t i = 0; i < node->config.n_gpus; i++)
-		if (recorded_limit_w(&c->gpus[node->first_gpu + i]) > c->gpus[node->first_gpu + i].charge_w)
+		if (recorded_limit_w(c, &c->gpus[node->first_gpu + i]) > c->gpus[node->first_gpu + i].charge_w)
 			command->release_ok = 0;
 }
 
@@ -321,7 +333,7 @@ static bool is_worth_sending(const ww_control *c, const struct node *node, const
 static bool is_above_stored(const ww_control *c, const struct node *node, const struct ww_command *command)
 {
 	for (uint32_t i = 0; i < node->config.n_gpus; i++)
-		if (top_of(command, &c->gpus[node->first_gpu + i], i, 0) > c->gpus[node->first_gpu + i].stored_w)
+		if (top_of(c, command, &c->gpus[node->first_gpu + i], i, 0) > c->gpus[node->first_gpu + i].stored_w)
 			return true;
 	return false;
 }
@@ -333,6 +345,7 @@ static void send(ww_control *c, struct node *node, struct ww_command *command)
 	node->last = *command;
 	node->has_last = true;
 	node->next_seq++;
+	c->last_seq = command->fence.seq > c->last_seq ? command->fence.seq : c->last_seq;
 	node->sent_us = c->now.mono_us;
 }
 

@@ -125,8 +125,9 @@ static int by_node_id(const void *a, const void *b)
 	return (p->id > q->id) - (p->id < q->id);
 }
 
-/* The inventory of `config` with nothing known yet. */
-static ww_status build(ww_control *to, const struct ww_config *config, struct ww_error *err)
+/* The inventory of `config` with nothing known yet. A node may have been in it before: what it was sent then is on its way
+ * still, up to `last_seq`, and not known any more. */
+static ww_status build(ww_control *to, const struct ww_config *config, uint64_t last_seq, struct ww_error *err)
 {
 	to->n_rows = config->n_rows;
 	to->n_nodes = config->n_nodes;
@@ -147,7 +148,7 @@ static ww_status build(ww_control *to, const struct ww_config *config, struct ww
 		node->config = config->nodes[n];
 		node->first_gpu = to->first_gpu[n] = g;
 		node->heard_us = node->alive_us = node->sent_us = INT64_MIN / 2;
-		node->next_seq = 1;
+		node->next_seq = node->since_seq = last_seq + 1;
 		to->node_by_id[n] = (struct node_id){node->config.id, n};
 		for (uint32_t i = 0; i < node->config.n_gpus; i++)
 			fresh_gpu(&to->gpus[g++], n, &node->config);
@@ -357,7 +358,7 @@ ww_status take_config(ww_control *c, const struct ww_config *config, struct ww_e
 	if (!status)
 		status = check_restore(config, err);
 	if (!status)
-		status = build(&fresh, config, err);
+		status = build(&fresh, config, c->last_seq, err);
 	if (status) {
 		forget_inventory(&fresh);
 		return status;
@@ -370,6 +371,7 @@ ww_status take_config(ww_control *c, const struct ww_config *config, struct ww_e
 	status = make_room(c, err);
 	if (!status) {
 		forget_inventory(&old);
+		ask_to_store(c);
 		return WW_OK;
 	}
 	take_inventory(c, &old);
@@ -432,6 +434,7 @@ static void end_job(ww_control *c, uint32_t at)
 	remove_job(c, at);
 	c->problem.set = false;
 	tell_of_news(c);
+	ask_to_store(c);
 }
 
 /* With room for its GPUs. */
@@ -483,6 +486,20 @@ static ww_status put_job(ww_control *c, uint32_t at, struct job *known, struct j
 	return status;
 }
 
+/* Whether it says something else than was told before. */
+static ww_status is_news(const struct job *known, const struct ww_job *told, bool *news, struct ww_error *err)
+{
+	struct ww_buf before = {0}, now = {0};
+	if (known)
+		ww_encode_job(&before, &known->told);
+	ww_encode_job(&now, told);
+	bool failed = before.failed || now.failed;
+	*news = !failed && (before.n != now.n || memcmp(before.bytes, now.bytes, now.n) != 0);
+	ww_buf_finish(&before);
+	ww_buf_finish(&now);
+	return failed ? ww_fail(err, WW_ERR_NOMEM, "out of memory for a job") : WW_OK;
+}
+
 ww_status take_job(ww_control *c, const struct ww_job *told, struct ww_error *err)
 {
 	uint32_t at = job_place(c, told->id);
@@ -498,15 +515,21 @@ ww_status take_job(ww_control *c, const struct ww_job *told, struct ww_error *er
 			end_job(c, at);
 		return WW_OK;
 	}
+	bool news;
 	status = check_places(c, told, err);
+	if (!status)
+		status = is_news(known, told, &news, err);
 	if (status)
 		return status;
 	struct job *job = told_job(known, told);
 	status = job ? put_job(c, at, known, job, err) : ww_fail(err, WW_ERR_NOMEM, "out of memory for a job");
 	free(status ? job : known);
-	if (!status)
-		forget_lean(c, job);
-	return status;
+	if (status)
+		return status;
+	forget_lean(c, job);
+	if (news)
+		ask_to_store(c);
+	return WW_OK;
 }
 
 /* From a saved state, which knows more of the job than was told. */
@@ -558,6 +581,14 @@ static void take_gpu(ww_control *c, struct gpu *gpu, const struct ww_gpu_state *
 	gpu->managed = state->managed;
 	if (isnan(gpu->cap_w))
 		gpu->cap_w = isnan(gpu->goal_w) ? enforced : gpu->goal_w;
+}
+
+/* Of a limit that nobody tells a successor again. */
+static void learn(ww_control *c, float *limit_w, float now_w)
+{
+	if (!(*limit_w == now_w || (isnan(*limit_w) && isnan(now_w))))
+		ask_to_store(c);
+	*limit_w = now_w;
 }
 
 /* A limit found before the first write is where the GPU returns to, but for what the boot unit wrote. */
@@ -627,11 +658,14 @@ static ww_status take_envelope(ww_control *c, const struct ww_envelope *from, ui
 	node->start_id = from->start_id;
 	node->seq = from->seq;
 	*out = node;
-	if (unknown) { /* it was in the inventory before: what it was sent then is not known any more */
-		node->next_seq = from->seen.seq + 1;
-		return disbelieve(c, node);
-	}
+	/* After a boot another limit may be found before the first write. */
+	for (uint32_t i = 0; node->boot_id != from->boot_id && i < n_gpus; i++)
+		learn(c, &c->gpus[node->first_gpu + i].recorded_w, NAN);
+	if (unknown) /* somebody else sends in this epoch */
+		c->last_seq = node->next_seq = node->since_seq = from->seen.seq + 1;
 	if (from->seen.epoch != c->leader.epoch)
+		return disbelieve(c, node);
+	if (from->seen.seq < node->since_seq)
 		return disbelieve(c, node);
 	if (!node->believed || node->boot_id != from->boot_id)
 		c->ready_changed = true;
@@ -702,10 +736,10 @@ ww_status take_hello(ww_control *c, const struct ww_hello *hello, struct ww_erro
 		struct gpu *gpu = &c->gpus[node->first_gpu + i];
 		if (!is_possible(hello->limits[i].recorded_w) || !is_possible(hello->limits[i].max_w))
 			continue;
-		gpu->recorded_w = hello->limits[i].recorded_w;
-		gpu->most_w = hello->limits[i].max_w;
-		gpu->boot_w =
-			isnan(hello->limits[i].boot_cap_w) ? hello->limits[i].default_w : hello->limits[i].boot_cap_w;
+		float boot_cap_w = hello->limits[i].boot_cap_w;
+		learn(c, &gpu->recorded_w, hello->limits[i].recorded_w);
+		learn(c, &gpu->most_w, hello->limits[i].max_w);
+		learn(c, &gpu->boot_w, isnan(boot_cap_w) ? hello->limits[i].default_w : boot_cap_w);
 		bool untouched = isnan(gpu->recorded_w) && isnan(hello->gpus[i].requested_w);
 		take_found(gpu, &node->config, untouched ? value_or_nan(&hello->gpus[i].enforced_w) : gpu->recorded_w);
 	}
@@ -715,35 +749,38 @@ ww_status take_hello(ww_control *c, const struct ww_hello *hello, struct ww_erro
 
 /* ---- Leading ------------------------------------------------------------------------------------------------------------ */
 
-static void move(int64_t *time_us, int64_t by_us)
+/* Whatever the clocks say, it has passed. */
+static void move(const ww_control *c, int64_t *time_us, int64_t by_us)
 {
 	if (*time_us > INT64_MIN / 4 && *time_us < INT64_MAX / 4)
 		*time_us += by_us;
+	if (*time_us > c->now.mono_us)
+		*time_us = c->now.mono_us;
 }
 
-/* Times of the machine that saved become times of this one, by the wall clocks of both. */
+/* Times of the machine that saved become times of this one, by the wall clocks of both. These may differ: what would be
+ * taken for safe after some time waits for it, or for its proof, anew. */
 static void move_times(ww_control *c, int64_t by_us)
 {
 	for (uint32_t n = 0; n < c->n_nodes; n++) {
 		struct node *node = &c->nodes[n];
-		move(&node->heard_us, by_us);
-		move(&node->alive_us, by_us);
-		if (node->alive_us > c->now.mono_us)
-			node->alive_us = c->now.mono_us;
-		move(&node->sent_us, by_us);
+		move(c, &node->heard_us, by_us);
+		move(c, &node->alive_us, by_us);
+		move(c, &node->sent_us, by_us);
 		for (uint32_t i = 0; i < node->n_outstanding; i++)
-			move(&node->outstanding[i].sent_us, by_us);
+			move(c, &node->outstanding[i].sent_us, by_us);
 	}
 	for (uint32_t g = 0; g < c->n_gpus; g++) {
-		move(&c->gpus[g].changed_us, by_us);
-		move(&c->gpus[g].raised_us, by_us);
+		c->gpus[g].changed_us = c->now.mono_us;
+		move(c, &c->gpus[g].raised_us, by_us);
 	}
 	for (uint32_t r = 0; r < c->n_rows; r++) {
-		move(&c->rows[r].meter_us, by_us);
-		move(&c->rows[r].bound_us, by_us);
+		move(c, &c->rows[r].meter_us, by_us);
+		move(c, &c->rows[r].bound_us, by_us);
 	}
-	move(&c->decision.at.mono_us, by_us);
-	move(&c->stored_us, by_us);
+	wait_for_meters(c);
+	move(c, &c->decision.at.mono_us, by_us);
+	move(c, &c->stored_us, by_us);
 }
 
 void take_leader(ww_control *c, const struct ww_leader *leader, struct ww_now at)
@@ -758,11 +795,15 @@ void take_leader(ww_control *c, const struct ww_leader *leader, struct ww_now at
 	c->offset_us = at.mono_us - at.wall_us;
 	c->leads_since_us = at.mono_us;
 	c->adopt_until_us = at.mono_us + c->config.valid_for_us;
+	c->last_seq = 0;
 	for (uint32_t n = 0; n < c->n_nodes; n++) {
-		c->nodes[n].believed = false;
-		c->nodes[n].has_last = false;
-		c->nodes[n].next_seq = 1;
+		struct node *node = &c->nodes[n];
+		node->was_silent = node->silent;
+		node->believed = false;
+		node->has_last = false;
+		node->next_seq = node->since_seq = 1;
 	}
+	ask_to_store(c);
 	c->ahead_us = WW_NEVER_US;
 	c->news = true;
 }

@@ -28,6 +28,7 @@ static void put_node(struct ww_buf *b, const struct node *n)
 	ww_buf_i64(b, n->heard_us);
 	ww_buf_i64(b, n->alive_us);
 	ww_buf_u8(b, n->believed);
+	ww_buf_u8(b, n->was_silent);
 	put_fence(b, n->accepted);
 	ww_buf_u32(b, n->n_rates);
 	for (uint32_t i = 0; i < n->n_rates; i++) {
@@ -35,6 +36,7 @@ static void put_node(struct ww_buf *b, const struct node *n)
 		ww_buf_f32(b, n->rates[i].tps);
 	}
 	ww_buf_u64(b, n->next_seq);
+	ww_buf_u64(b, n->since_seq);
 	ww_buf_i64(b, n->sent_us);
 	ww_buf_u32(b, n->n_outstanding);
 	for (uint32_t i = 0; i < n->n_outstanding; i++) {
@@ -188,6 +190,7 @@ static void put_all(struct ww_buf *b, const ww_control *c)
 	ww_encode_leader(b, &c->leader);
 	ww_buf_i64(b, c->stored_us);
 	ww_buf_u64(b, c->must_store_after);
+	ww_buf_u64(b, c->last_seq);
 	ww_buf_i64(b, c->leads_since_us);
 	ww_buf_i64(b, c->adopt_until_us);
 	ww_buf_i64(b, c->now.mono_us);
@@ -196,7 +199,8 @@ static void put_all(struct ww_buf *b, const ww_control *c)
 	ww_buf_i64(b, c->offset_us);
 	ww_buf_u64(b, c->decision.seq);
 	ww_buf_i64(b, c->decision.at.mono_us);
-	ww_buf_u8(b, (uint8_t)(c->news | c->ready_changed << 1 | c->must_store << 2));
+	ww_buf_u8(b, (uint8_t)(c->news | c->ready_changed << 1 | c->must_store << 2 | c->restore_decided << 3 |
+	                       c->restore_stored << 4));
 	ww_buf_f64(b, c->usual_cut);
 	ww_buf_u8(b, c->ahead_us != WW_NEVER_US);
 	ww_buf_i64(b, c->ahead_us != WW_NEVER_US ? c->ahead_us : 0);
@@ -258,6 +262,7 @@ static void get_node(struct ww_read *r, struct node *n)
 	n->heard_us = get_time(r);
 	n->alive_us = get_time(r);
 	n->believed = ww_read_u8(r);
+	n->was_silent = ww_read_u8(r);
 	n->accepted = get_fence(r);
 	n->n_rates = ww_read_count(r, WW_NODE_JOBS_MAX, 12);
 	for (uint32_t i = 0; i < n->n_rates; i++) {
@@ -265,6 +270,7 @@ static void get_node(struct ww_read *r, struct node *n)
 		n->rates[i].tps = ww_read_f32(r);
 	}
 	n->next_seq = ww_read_u64(r);
+	n->since_seq = ww_read_u64(r);
 	n->sent_us = get_time(r);
 	n->n_outstanding = ww_read_count(r, OUTSTANDING_MAX, 32);
 	for (uint32_t i = 0; i < n->n_outstanding; i++) {
@@ -437,6 +443,7 @@ static void get_times(struct ww_read *r, ww_control *c)
 {
 	c->stored_us = get_time(r);
 	c->must_store_after = ww_read_u64(r);
+	c->last_seq = ww_read_u64(r);
 	c->leads_since_us = get_time(r);
 	c->adopt_until_us = get_time(r);
 	c->now.mono_us = get_time(r);
@@ -449,6 +456,8 @@ static void get_times(struct ww_read *r, ww_control *c)
 	c->news = flags & 1;
 	c->ready_changed = flags & 2;
 	c->must_store = flags & 4;
+	c->restore_decided = flags & 8;
+	c->restore_stored = flags & 16;
 	c->usual_cut = ww_read_f64(r);
 	bool looked = ww_read_u8(r);
 	int64_t ahead_us = get_time(r);
@@ -524,6 +533,7 @@ static ww_status get_all(struct ww_read *r, ww_control *c, struct ww_error *err)
 	get_problem(r, c, c->n_shares);
 	c->stored_us = times.stored_us;
 	c->must_store_after = times.must_store_after;
+	c->last_seq = times.last_seq;
 	c->leads_since_us = times.leads_since_us;
 	c->adopt_until_us = times.adopt_until_us;
 	c->now = times.now;
@@ -534,6 +544,8 @@ static ww_status get_all(struct ww_read *r, ww_control *c, struct ww_error *err)
 	c->news = times.news;
 	c->ready_changed = times.ready_changed;
 	c->must_store = times.must_store;
+	c->restore_decided = times.restore_decided;
+	c->restore_stored = times.restore_stored;
 	c->usual_cut = times.usual_cut;
 	c->ahead_us = times.ahead_us;
 	c->n_ahead = times.n_ahead;

@@ -130,6 +130,13 @@ static ww_status resolve(const struct row *row, const struct ww_event *told, int
 	return WW_OK;
 }
 
+/* What was cancelled before it began is of the past after its start, so that it is forgotten some time. */
+static void end_cancelled(struct event *e, int64_t wall_us)
+{
+	int64_t end_us = most_us(wall_us, e->told.start_us + 1);
+	e->told.end_us = end_us < e->told.end_us ? end_us : e->told.end_us;
+}
+
 static void cancel(ww_control *c, struct event *e, uint32_t version, int64_t wall_us)
 {
 	e->told.version = version;
@@ -137,37 +144,32 @@ static void cancel(ww_control *c, struct event *e, uint32_t version, int64_t wal
 		e->told.cancelled = true;
 	else if (e->told.end_us > wall_us)
 		e->told.end_us = wall_us > e->told.start_us ? wall_us : e->told.start_us + 1;
+	if (e->told.cancelled)
+		end_cancelled(e, wall_us);
 	c->news = true;
 }
 
-ww_status take_event(ww_control *c, const struct ww_event *told, struct ww_now at, struct ww_error *err)
+/* Of an event at its place, one that is news. */
+static ww_status put_event(ww_control *c, uint32_t i, const struct ww_event *told, struct ww_now at,
+                           struct ww_error *err)
 {
-	ww_status status = ww_check_event(told, err);
-	struct row *row = find_row(c, told->row);
-	uint32_t i = 0;
-	if (status)
-		return status;
-	if (!row)
-		return ww_fail(err, WW_ERR_NOT_FOUND, "event %llu is for a row that is not in the power plan",
-		               (unsigned long long)told->id);
-	while (i < c->n_events && c->events[i].told.id < told->id)
-		i++;
+	ww_status status = WW_OK;
 	bool known = i < c->n_events && c->events[i].told.id == told->id;
-	if (known && told->version <= c->events[i].told.version)
-		return WW_OK;
 	if (told->cancelled && known) {
 		cancel(c, &c->events[i], told->version, at.wall_us);
 		return WW_OK;
 	}
 	if (told->cancelled) { /* it overtook what it cancels */
 		status = add_event(c, i, err);
-		if (!status)
+		if (!status) {
 			c->events[i].told = *told;
+			end_cancelled(&c->events[i], at.wall_us);
+		}
 		return status;
 	}
 	struct event resolved = known ? c->events[i] : (struct event){.baseline_w = (double)NAN};
 	sum_charges(c);
-	status = resolve(row, told, at.wall_us, &resolved, err);
+	status = resolve(find_row(c, told->row), told, at.wall_us, &resolved, err);
 	if (!status && !known)
 		status = add_event(c, i, err);
 	if (status)
@@ -175,7 +177,28 @@ ww_status take_event(ww_control *c, const struct ww_event *told, struct ww_now a
 	resolved.missing_w = (double)NAN;
 	c->events[i] = resolved;
 	c->news = true;
+	return WW_OK;
+}
+
+ww_status take_event(ww_control *c, const struct ww_event *told, struct ww_now at, struct ww_error *err)
+{
+	ww_status status = ww_check_event(told, err);
+	uint32_t i = 0;
+	if (status)
+		return status;
+	if (!find_row(c, told->row))
+		return ww_fail(err, WW_ERR_NOT_FOUND, "event %llu is for a row that is not in the power plan",
+		               (unsigned long long)told->id);
+	while (i < c->n_events && c->events[i].told.id < told->id)
+		i++;
+	bool known = i < c->n_events && c->events[i].told.id == told->id;
+	if (known && told->version <= c->events[i].told.version)
+		return WW_OK;
+	status = put_event(c, i, told, at, err);
+	if (status)
+		return status;
 	forget_old(c, at.wall_us);
+	ask_to_store(c);
 	return WW_OK;
 }
 
@@ -248,13 +271,13 @@ static uint32_t add_moment(struct ahead *out, uint32_t n, int64_t at_us)
 uint32_t steps_ahead(const ww_control *c, struct ahead *out)
 {
 	int64_t wall_us = c->now.wall_us, horizon_us = wall_us + AHEAD_US;
-	uint32_t n = 0;
+	uint32_t n = greets(c) ? add_moment(out, 0, wall_us - lead_us(c)) : 0;
 	for (uint32_t i = 0; i < c->n_events; i++) {
 		const struct event *e = &c->events[i];
 		int64_t ramp_us = ramp_down_us(e), steps = ramp_us > 0 ? RAMP_STEPS : 1;
 		for (int64_t k = 0; k < steps && !e->told.cancelled; k++) {
 			int64_t at_us = e->told.start_us + k * ramp_us / steps - lead_us(c);
-			if (at_us > wall_us - lead_us(c) && at_us < horizon_us)
+			if (at_us > wall_us && at_us < horizon_us)
 				n = add_moment(out, n, at_us);
 		}
 	}

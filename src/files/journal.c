@@ -201,6 +201,9 @@ static ww_status take_step(const struct ww_journal *journal, struct ww_frame *fr
 	frame->now.wall_us = ww_read_i64(&read);
 	if (frame->n != STEP_BYTES)
 		return damaged(journal, frame, WW_ERR_INVALID, "is no time of a step; use another copy", err);
+	if (!ww_time_is_sound(frame->now))
+		return damaged(journal, frame, WW_ERR_RANGE,
+		               "is a step at a time that no clock shows; use another copy", err);
 	return WW_OK;
 }
 

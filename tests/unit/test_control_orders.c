@@ -410,9 +410,9 @@ static void stored_is_what_the_decision_charged(void **state)
 		r.peer[0].limit_w[g] = 470;
 	say_ack(&r, 0, (struct ww_fence){0, 0});
 	put_saved(&r, seq);
+	r.disk_fails = true;
 	run(&r, 5); /* put right again */
 	assert_near(gpu_of(&r, 0, 0)->charge_w, 250, 1);
-	r.disk_fails = true;
 	change_limit(&r, 2, 5000);
 	tick(&r);
 	for (uint32_t k = 0; k < r.d.n_commands; k++)

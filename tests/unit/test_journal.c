@@ -21,7 +21,7 @@ static struct ww_buf good_journal(void)
 	ww_journal_begin(&buf);
 	add(&buf, WW_FRAME_STATE, "a state of 21 bytes..", 21);
 	add(&buf, WW_FRAME_INPUT, "input", 5);
-	ww_frame_step(&buf, (struct ww_now){-5, INT64_MAX});
+	ww_frame_step(&buf, (struct ww_now){-5, INT64_MAX / 17});
 	add(&buf, WW_FRAME_DECISION, "", 0);
 	assert_false(buf.failed);
 	return buf;
@@ -67,7 +67,7 @@ static void test_what_was_written_is_read(void **state)
 	assert_int_equal(ww_journal_next(&journal, &frame, NULL), WW_OK);
 	assert_int_equal(frame.kind, WW_FRAME_STEP);
 	assert_int_equal(frame.now.mono_us, -5);
-	assert_true(frame.now.wall_us == INT64_MAX);
+	assert_true(frame.now.wall_us == INT64_MAX / 17);
 	assert_frame(&journal, WW_FRAME_DECISION, "", 0);
 	assert_frame(&journal, WW_FRAME_INPUT, "more", 4);
 	assert_false(journal.ended);
