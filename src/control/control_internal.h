@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside of control. registry.c takes in what is told; charges.c bounds what each GPU's limit is or may become; non_gpu.c
- * bounds the rest of a row; timeline.c knows the budgets; divide.c says where each GPU should go, and lean.c evens out the
- * GPUs of a job; orders.c sends them there: downwards at once, upwards from free watts; state.c saves all of it.
+ * Inside of control. registry.c takes in what is told, leader.c who leads; charges.c bounds what each GPU's limit is or may
+ * become; non_gpu.c bounds the rest of a row; timeline.c knows the budgets; divide.c says where each GPU should go, and
+ * lean.c evens out the GPUs of a job; orders.c sends them there: downwards at once, upwards from free watts; state.c saves
+ * all of it.
  */
 #ifndef WW_CONTROL_INTERNAL_H
 #define WW_CONTROL_INTERNAL_H
@@ -248,7 +249,6 @@ ww_status take_job(ww_control *c, const struct ww_job *told, struct ww_error *er
 ww_status take_sample(ww_control *c, const struct ww_sample *sample, struct ww_error *err);
 ww_status take_ack(ww_control *c, const struct ww_ack *ack, struct ww_error *err);
 ww_status take_hello(ww_control *c, const struct ww_hello *hello, struct ww_error *err);
-void take_leader(ww_control *c, const struct ww_leader *leader, struct ww_now at);
 struct node *find_node(const ww_control *c, uint64_t id);
 struct row *find_row(const ww_control *c, uint64_t id);
 /* Calls for each GPU of a job that is in the inventory. */
@@ -266,6 +266,10 @@ ww_status settle_jobs(ww_control *c, struct ww_error *err);
 /* Frees everything a configuration brought. */
 void forget_all(ww_control *c);
 ww_status make_room(ww_control *c, struct ww_error *err);
+
+/* ---- leader.c -------------------------------------------------------------------------------------------------------- */
+
+void take_leader(ww_control *c, const struct ww_leader *leader, struct ww_now at);
 
 /* ---- charges.c ------------------------------------------------------------------------------------------------------- */
 
