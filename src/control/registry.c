@@ -659,20 +659,23 @@ static ww_status take_envelope(ww_control *c, const struct ww_envelope *from, ui
 	node->seq = from->seq;
 	*out = node;
 	/* After a boot another limit may be found before the first write. */
-	for (uint32_t i = 0; node->boot_id != from->boot_id && i < n_gpus; i++)
+	bool booted = node->boot_id != from->boot_id;
+	node->boot_id = from->boot_id;
+	for (uint32_t i = 0; booted && i < n_gpus; i++)
 		learn(c, &c->gpus[node->first_gpu + i].recorded_w, NAN);
-	if (unknown) /* somebody else sends in this epoch */
-		c->last_seq = node->next_seq = node->since_seq = from->seen.seq + 1;
+	if (unknown) { /* somebody else sends in this epoch */
+		c->last_seq = from->seen.seq > c->last_seq ? from->seen.seq : c->last_seq;
+		node->next_seq = node->since_seq = c->last_seq + 1;
+	}
 	if (from->seen.epoch != c->leader.epoch)
 		return disbelieve(c, node);
 	if (from->seen.seq < node->since_seq)
 		return disbelieve(c, node);
-	if (!node->believed || node->boot_id != from->boot_id)
+	if (!node->believed || booted)
 		c->ready_changed = true;
 	/* What an earlier leader ordered last is not known: its saved state is older. */
 	for (uint32_t i = 0; !node->believed && i < n_gpus; i++)
 		c->gpus[node->first_gpu + i].cap_w = NAN;
-	node->boot_id = from->boot_id;
 	node->believed = true;
 	supersede(node, from->seen);
 	return WW_OK;

@@ -48,7 +48,7 @@ static inline bool ww_reading_known(const struct ww_reading *r)
 
 /* ---- From nodes ---------------------------------------------------------------------------------------------------- */
 
-/* Order of commands: a higher epoch is a later leader; within an epoch seq rises by one with each command to a node. */
+/* Order of commands: a higher epoch is a later leader; within an epoch seq rises with each command to a node. */
 struct ww_fence {
 	uint64_t epoch, seq;
 };

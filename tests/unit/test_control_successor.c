@@ -197,6 +197,25 @@ static void after_a_boot_the_recorded_limit_is_not_known(void **state)
 	tear_down_cluster(&c);
 }
 
+/* By a hello that came before the node knew of this leader. */
+static void a_recorded_limit_is_known_once_it_was_told(void **state)
+{
+	struct cluster c = {0};
+	(void)state;
+	plan(&c.rig);
+	c.rig.config.after = WW_AFTER_RESTORE;
+	c.rig.nodes[0].shortest_boot_us = 1000 * SECOND;
+	for (int g = 0; g < GPUS; g++)
+		c.rig.peer[0].limit_w[g] = c.rig.peer[0].goal_w[g] = 200;
+	c.rig.peer[0].recorded_w = 300;
+	begin(&c.rig);
+	seconds(&c, 5);
+	quiet(&c.rig, 0, true);
+	seconds(&c, (int)(LEASE / SECOND) + 5);
+	assert_near(charge_of(&c.rig, 0), 1200, 0.01);
+	tear_down_cluster(&c);
+}
+
 /* What was seen before the first write is no bound of what was found at that write. */
 static void a_recorded_limit_that_was_not_told_may_be_the_highest(void **state)
 {
@@ -631,6 +650,7 @@ int main(void)
 		cmocka_unit_test(a_successor_counts_a_draw_above_the_limit),
 		cmocka_unit_test(a_successor_counts_the_limit_after_a_boot_that_was_told),
 		cmocka_unit_test(after_a_boot_the_recorded_limit_is_not_known),
+		cmocka_unit_test(a_recorded_limit_is_known_once_it_was_told),
 		cmocka_unit_test(a_recorded_limit_that_was_not_told_may_be_the_highest),
 		cmocka_unit_test(old_news_is_not_stored),
 		cmocka_unit_test(who_does_not_lead_asks_for_nothing),
