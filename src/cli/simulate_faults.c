@@ -119,8 +119,9 @@ void ww_faults_measure(const struct ww_scene *scene, struct ww_run *run, const w
 	uint32_t second = (uint32_t)(s->at_us / WW_SECOND_US) - 1;
 	for (size_t i = 0; i < scenario->n_faults; i++)
 		measure(scene, i, &run->faults[i], world, s);
-	for (uint32_t g = 0;
-	     run->before_w && second + 1 == run->events[ww_scene_main_event(scene)].begins && g < scenario->n_gpus; g++)
+	/* A second ends with the caps of the next one. */
+	bool is_before = run->before_w && second + 2 == run->events[ww_scene_main_event(scene)].begins;
+	for (uint32_t g = 0; is_before && g < scenario->n_gpus; g++)
 		run->before_w[g] = ww_plant_enforced_w(s->plant, g);
 	if (second + 1 < run->seconds)
 		return;
@@ -133,10 +134,15 @@ void ww_faults_measure(const struct ww_scene *scene, struct ww_run *run, const w
 
 static uint32_t node_of(const struct ww_scenario *s, uint32_t gpu)
 {
-	uint32_t node = 0;
-	while (gpu >= s->nodes[node].first_gpu + s->nodes[node].gpus)
-		node++;
-	return node;
+	size_t node = 0, behind = s->n_nodes;
+	while (behind - node > 1) {
+		size_t middle = node + (behind - node) / 2;
+		if (gpu < s->nodes[middle].first_gpu)
+			behind = middle;
+		else
+			node = middle;
+	}
+	return (uint32_t)node;
 }
 
 static bool is_hung(const struct ww_scene *scene, uint32_t gpu)

@@ -92,9 +92,11 @@ def test_bad_day():
         assert answer["worst_over_budget_w"] <= 0 and answer["invariant_broken"] == 0, (seed, answer)
         assert answer["floors_broken"] == 0 and answer["rows_missing"] == [], (seed, answer)
         assert answer["snapback_max_frac"] <= 1.005 and answer["led_s"] == answer["seconds"], (seed, answer)
+        assert answer["back_s"] is None, (seed, answer["back_s"])  # one job has lost its machine
         left = {(gpu["node"], gpu["gpu"]): gpu["why"] for gpu in answer["not_back"]}
         assert GONE <= left.keys() <= GONE | {HUNG}, (seed, left)
         assert all(left[gpu] == "no power" for gpu in GONE), (seed, left)
+        assert all(gpu["before_w"] == 700 for gpu in answer["not_back"]), (seed, answer["not_back"])
         assert left.get(HUNG, "its limit cannot be written") == "its limit cannot be written", (seed, left)
 
 

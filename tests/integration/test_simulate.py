@@ -164,6 +164,26 @@ def test_no_event():
         fails(2, "simulate", folder / "small.yaml", "--plot", folder / "o.svg", says="no event")
 
 
+def test_what_went_wrong():
+    """Nothing of it where nothing did, and nobody says what is left where the event may still last."""
+    with Folder() as folder:
+        answer = good_json("simulate", folder / "small.yaml")
+        assert answer["faults"] == [] and answer["alarms"] == [] and answer["not_back"] is None, answer
+        assert answer["messages"]["sent"] > 1000 and answer["messages"]["lost"] == 0, answer["messages"]
+        assert 0 <= answer["back_s"] < 300, answer["back_s"]
+        assert "what went wrong" not in good("simulate", folder / "small.yaml")
+    hung = "cut: 25%}\nfaults: [{at: 12 min, what: hung-gpu, node: node-1, gpu: 1, for: 1 h}]\n"
+    with Folder(("duration: 20 min", "duration: 40 min"), ("cut: 25%}\n", hung)) as folder:
+        answer = good_json("simulate", folder / "small.yaml", code=3)
+        assert [(gpu["node"], gpu["gpu"], gpu["why"]) for gpu in answer["not_back"]] == [
+            ("node-1", 1, "its limit cannot be written")], answer["not_back"]
+        assert answer["not_back"][0]["limit_w"] < answer["not_back"][0]["before_w"] == 700, answer["not_back"]
+        assert answer["faults"][0]["obeyed_again_s"] is None, answer["faults"]
+        assert "NOT BACK  node-1 gpu 1: its limit" in good("simulate", folder / "small.yaml", code=3)
+    with Folder(("duration: 20 min", "duration: 40 min")) as folder:
+        assert good_json("simulate", folder / "small.yaml")["not_back"] == []
+
+
 def test_infeasible_needs_attention():
     with Folder(("cut: 25%", "limit: 3500 W")) as folder:
         result = run("simulate", folder / "small.yaml")

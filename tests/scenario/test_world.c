@@ -165,6 +165,10 @@ static void test_what_is_no_world(void **state)
 	s.world.n_faults = 1;
 	s.faults[0] = (struct ww_fault){.kind = WW_FAULT_FOREIGN, .gpu = 16};
 	assert_refused(&s, WW_ERR_NOT_FOUND, "fault 0");
+	s.faults[0] = (struct ww_fault){.kind = WW_FAULT_HUNG_GPU, .gpu = 16};
+	assert_refused(&s, WW_ERR_NOT_FOUND, "fault 0");
+	s.faults[0] = (struct ww_fault){.kind = WW_FAULT_METER_LATE, .late_s = WW_METER_LATE_S + 1};
+	assert_refused(&s, WW_ERR_RANGE, "at most 60 s late");
 	ww_world_destroy(NULL);
 }
 
