@@ -174,8 +174,9 @@ void ww_json_print(const ww_json *json, FILE *out);
 /* ---- output.c: files that commands write ------------------------------------------------------------------------- */
 
 /*
- * A file appears under its name only when it is whole: until then it is NAME.part beside it. Written directly are standard
- * output, which is "-", what is there and no regular file, and names of open descriptors as /dev/stdout.
+ * A file appears under its name only when it is whole: until then it is NAME.XXXXXX.part beside it, with six letters by
+ * chance, so that no two runs write one file. Written directly are standard output, which is "-", what is there and no
+ * regular file, and names of open descriptors as /dev/stdout.
  */
 struct ww_output {
 	const char *who, *path;
@@ -192,8 +193,11 @@ bool ww_output_finish(struct ww_output *output);
 /* It is not going to be whole: nothing is left of it. Fine if it is not open. */
 void ww_output_drop(struct ww_output *output);
 
-/* Whether writing one of them would change the other: the same file by any spelling or link, or the other's NAME.part. */
+/* Whether they are the same file by any spelling or link. */
 bool ww_output_same(const char *a, const char *b);
+
+/* Whether it is the file that is read, which may be "-" for standard input. */
+bool ww_output_is_input(const char *path, const char *input);
 
 /* ---- plot.c: SVG by gnuplot ---------------------------------------------------------------------------------------- */
 

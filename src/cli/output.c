@@ -10,7 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PART ".part"
+#define PART ".XXXXXX.part" /* of a name that no other run has */
+#define PART_END 5          /* what follows the six letters */
 #define MAX_LINKS 40
 
 /* ---- Places ------------------------------------------------------------------------------------------------------------- */
@@ -77,26 +78,32 @@ static bool look(const char *path, struct stat *out)
 	return (strcmp(path, "-") == 0 ? fstat(STDOUT_FILENO, out) : stat(path, out)) == 0;
 }
 
-static bool is_part_of(const char *place, const char *whole)
+static bool is_one(const struct stat *a, const struct stat *b)
 {
-	size_t n = strlen(whole);
-	return strncmp(place, whole, n) == 0 && strcmp(place + n, PART) == 0;
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
 bool ww_output_same(const char *a, const char *b)
 {
 	struct stat at_a, at_b;
 	bool to_stdout = strcmp(a, "-") == 0 || strcmp(b, "-") == 0;
-	if (look(a, &at_a) && look(b, &at_b) && at_a.st_dev == at_b.st_dev && at_a.st_ino == at_b.st_ino)
+	if (look(a, &at_a) && look(b, &at_b) && is_one(&at_a, &at_b))
 		return true;
 	if (to_stdout)
 		return false;
 	char *place_a = place_of(a, MAX_LINKS), *place_b = place_of(b, MAX_LINKS);
-	bool same = place_a && place_b &&
-	            (strcmp(place_a, place_b) == 0 || is_part_of(place_a, place_b) || is_part_of(place_b, place_a));
+	bool same = place_a && place_b && strcmp(place_a, place_b) == 0;
 	free(place_a);
 	free(place_b);
 	return same;
+}
+
+bool ww_output_is_input(const char *path, const char *input)
+{
+	struct stat in, out;
+	if (strcmp(input, "-") != 0)
+		return ww_output_same(path, input);
+	return fstat(STDIN_FILENO, &in) == 0 && S_ISREG(in.st_mode) && look(path, &out) && is_one(&in, &out);
 }
 
 /* ---- Writing ------------------------------------------------------------------------------------------------------------ */
@@ -107,13 +114,18 @@ static bool complain(const struct ww_output *output, const char *path)
 	return false;
 }
 
-/* Never through a link, which may lead to what somebody else needs. */
-static FILE *open_part(const char *path)
+/* A new file with a name of its own: never what is there already, by a link or as another run's. Its rights are those of
+ * any new file. */
+static FILE *open_part(char *path)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
-	FILE *out = fd < 0 ? NULL : fdopen(fd, "wb");
-	if (fd >= 0 && !out)
+	mode_t mask = umask(0);
+	(void)umask(mask);
+	int fd = mkostemps(path, PART_END, O_CLOEXEC);
+	FILE *out = fd < 0 || fchmod(fd, 0666 & ~mask) ? NULL : fdopen(fd, "wb");
+	if (fd >= 0 && !out) {
 		(void)close(fd);
+		(void)unlink(path);
+	}
 	return out;
 }
 
@@ -130,7 +142,7 @@ bool ww_output_open(struct ww_output *output, const char *who, const char *path)
 	}
 	if (output->out)
 		return true;
-	complain(output, output->part ? output->part : path);
+	complain(output, path);
 	ww_output_drop(output);
 	return false;
 }

@@ -63,7 +63,7 @@ static bool read_path(struct simulate_args *args, const char *arg)
 /* A file to write may be anything but the scenario that is read. */
 static bool check_output(const struct simulate_args *args, const char *option, const char *path)
 {
-	bool same = path && strcmp(args->path, "-") != 0 && ww_output_same(path, args->path);
+	bool same = path && ww_output_is_input(path, args->path);
 	if (same)
 		ww_complain(args->watch.who, "%s: '%s' is the scenario and would be overwritten; name another file",
 		            option, path);
@@ -81,8 +81,7 @@ static bool check_outputs(const struct simulate_args *args)
 		for (size_t k = 0; k < i; k++) {
 			if (!paths[i] || !paths[k] || !ww_output_same(paths[i], paths[k]))
 				continue;
-			ww_complain(args->watch.who,
-			            "%s and %s: '%s' and '%s' are one file or its '.part'; name another one",
+			ww_complain(args->watch.who, "%s and %s: '%s' and '%s' are one file; name another one",
 			            options[k], options[i], paths[k], paths[i]);
 			return false;
 		}

@@ -191,6 +191,10 @@ static void test_frames_that_cannot_be(void **state)
 	assert_refused((const char *)buf.bytes, buf.n, WW_ERR_INVALID,
 	               "night.journal: frame 1 at byte 19: is no time of a step; use another copy");
 	buf.n = FIRST_AT;
+	ww_frame_step(&buf, (struct ww_now){INT64_MAX, -INT64_MAX});
+	assert_refused((const char *)buf.bytes, buf.n, WW_ERR_RANGE,
+	               "night.journal: frame 1 at byte 19: is a step at a time that no clock shows; use another copy");
+	buf.n = FIRST_AT;
 	ww_buf_u8(&buf, WW_FRAME_STATE);
 	ww_buf_u32(&buf, WW_FRAME_BYTES_MAX + 1);
 	assert_refused((const char *)buf.bytes, buf.n, WW_ERR_INVALID,
