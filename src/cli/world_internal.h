@@ -62,6 +62,9 @@ struct ww_world_spec {
 	                           began with; NULL = none. Emptied by whoever writes them to a file */
 	void (*trace)(void *ctx, const char *line); /* what happened when, in words; NULL = nobody reads it */
 	void *trace_ctx;
+	/* After each step of a controller: its decision, and the thread's processor time for it; NULL = nobody asks. */
+	void (*stepped)(void *ctx, const struct ww_decision *decision, int64_t cpu_ns);
+	void *stepped_ctx;
 };
 
 /* What a second was like, for tables, traces and live lines. */

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define TICK_AFTER_US 200000
 #define GATHER_US 20000 /* nodes that start together are answered together */
@@ -169,13 +170,29 @@ static void send_command(ww_world *w, const struct ww_command *command, bool nee
 		ww_world_fail(w, status, &err);
 }
 
+static int64_t cpu_ns(void)
+{
+	struct timespec t = {0};
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+static const struct ww_decision *timed_step(const ww_world *w, struct world_control *c, struct ww_now now)
+{
+	int64_t began_ns = w->spec.stepped ? cpu_ns() : 0;
+	const struct ww_decision *d = ww_control_step(c->brain, now);
+	if (w->spec.stepped)
+		w->spec.stepped(w->spec.stepped_ctx, d, cpu_ns() - began_ns);
+	return d;
+}
+
 static void step(ww_world *w, struct world_control *c)
 {
 	struct ww_now now = time_of(w, c);
 	c->step_us = WW_NEVER_US;
 	if (in_charge(w, c) && w->decided)
 		ww_world_check_limits(w);
-	const struct ww_decision *d = ww_control_step(c->brain, now);
+	const struct ww_decision *d = timed_step(w, c, now);
 	w->account.steps++;
 	if (in_charge(w, c)) {
 		record_step(w, d, now);
