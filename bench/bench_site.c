@@ -84,6 +84,9 @@ static void print(const struct ww_scenario *s, struct steps *steps, double spent
 	       1e-6 * (double)steps->ns[steps->n - 1]);
 	printf("  step that takes the event    %u commands, %u with a step down, %.2f ms\n", steps->commands, steps->lowered,
 	       1e-6 * (double)steps->took_ns);
+	printf("  steps, states stored         %8llu, %llu; %llu commands, %llu writes\n", (unsigned long long)account->steps,
+	       (unsigned long long)account->saves, (unsigned long long)account->commands,
+	       (unsigned long long)account->writes);
 	printf("  most memory                  %8.0f MB\n", (double)usage.ru_maxrss / 1e3);
 	printf("  invariant broken             %8llu\n",
 	       (unsigned long long)(account->broken_a + account->broken_b + account->broken_c));
