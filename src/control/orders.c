@@ -13,6 +13,8 @@
 #define STAGGER_W 25.0f /* of a GPU in one slot while budgets are given back */
 #define SLOT_US (10 * WW_SECOND_US)
 #define RESTORE_US (15 * 60 * WW_SECOND_US) /* after an event, raises go in slots */
+#define ROUND_STEPS 5   /* small raises above what is stored wait for each other so long: one state is stored for all */
+#define SMALL_PART 0.05f /* of the GPU's highest limit */
 #define RETRY_US WW_SECOND_US
 #define PROOF_US (4 * WW_SECOND_US) /* without a sign of life for so long, ask for one */
 
@@ -83,6 +85,13 @@ static bool slot_is_new(const ww_control *c, const struct gpu *gpu, const struct
 	return (c->now.mono_us + shift_us) / SLOT_US != (last_us + shift_us) / SLOT_US;
 }
 
+/* A state takes long to store at a large site, and watts move within some job in nearly every second. */
+static bool waits_for_others(const ww_control *c, const struct gpu *gpu, float wish_w)
+{
+	return wish_w > gpu->stored_w && wish_w - level_of(gpu) < SMALL_PART * gpu->ceiling_w && !c->must_store &&
+	       c->steps % ROUND_STEPS != 0;
+}
+
 /* Where a GPU may go in this step for its own part, free watts aside. */
 static float wish_of(const ww_control *c, const struct gpu *gpu, const struct rise *rise)
 {
@@ -95,11 +104,10 @@ static float wish_of(const ww_control *c, const struct gpu *gpu, const struct ri
 		return lowest_of(c, gpu);
 	if (gpu->target_w <= level_w || !may_rise(c, gpu))
 		return fminf(gpu->target_w, level_w);
-	if (rise->since_us == WW_NEVER_US)
-		return gpu->target_w - level_w < DEAD_BAND_W ? level_w : gpu->target_w;
-	if (!slot_is_new(c, gpu, rise))
+	float wish_w = fminf(gpu->target_w, level_w + (rise->since_us == WW_NEVER_US ? INFINITY : STAGGER_W));
+	if (rise->since_us == WW_NEVER_US ? wish_w - level_w < DEAD_BAND_W : !slot_is_new(c, gpu, rise))
 		return level_w;
-	return fminf(gpu->target_w, level_w + STAGGER_W);
+	return waits_for_others(c, gpu, wish_w) ? level_w : wish_w;
 }
 
 static void wish(ww_control *c, struct gpu *gpu, void *context)
@@ -143,7 +151,8 @@ static void set_cap(ww_control *c, struct gpu *gpu, void *context)
 		gpu->raised_us = c->now.mono_us;
 		if (cap_w < gpu->target_w)
 			gpu->why = rise->since_us != WW_NEVER_US ? WW_WHY_STAGGER : WW_WHY_WAITING;
-	} else if (gpu->target_w > level_w + DEAD_BAND_W && gpu->why < WW_WHY_WAITING) {
+	} else if (gpu->target_w > level_w + DEAD_BAND_W && gpu->why < WW_WHY_WAITING &&
+	           !waits_for_others(c, gpu, gpu->target_w)) {
 		gpu->why = rise->since_us != WW_NEVER_US && may_rise(c, gpu) ? WW_WHY_STAGGER : WW_WHY_WAITING;
 	}
 	if (cap_w > gpu->charge_w) {
