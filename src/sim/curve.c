@@ -96,19 +96,25 @@ static double merge(const struct marginal *m, struct marginal *one)
 	return fmax(fabs(area(&m[0], one) - to_half), fabs(area(&m[0], one) + area(one, &m[3]) - whole));
 }
 
-/* Merges the points that move the loss least, until the knots suffice. */
+/* Merges the points that move the loss least, until the knots suffice. `moves`: of a merge after each point. */
 static void thin(struct marginal *m, uint32_t *n)
 {
 	struct marginal one;
+	double moves[GRID + 2] = {0};
+	for (uint32_t i = 0; i + 3 < *n; i++)
+		moves[i] = merge(&m[i], &one);
 	while (*n > WW_MAX_KNOTS) {
 		uint32_t least = 0;
 		for (uint32_t i = 1; i + 3 < *n; i++)
-			if (merge(&m[i], &one) < merge(&m[least], &one))
+			if (moves[i] < moves[least])
 				least = i;
 		merge(&m[least], &one);
 		m[least + 1] = one;
 		memmove(&m[least + 2], &m[least + 3], (*n - least - 3) * sizeof *m);
+		memmove(&moves[least + 1], &moves[least + 2], (*n - least - 3) * sizeof *moves);
 		--*n;
+		for (uint32_t i = least < 2 ? 0 : least - 2; i <= least + 1 && i + 3 < *n; i++)
+			moves[i] = merge(&m[i], &one);
 	}
 }
 
