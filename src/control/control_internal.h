@@ -69,6 +69,7 @@ struct gpu {
 	uint8_t why;
 	float charge_w, decided_w, stored_w; /* charge now; in the last decision; in the state that was stored last */
 	float cap_w, target_w;
+	float blind_w;   /* the lowest that this leader ordered while its node was not believed; NAN = nothing */
 	float need_frac; /* its draw as a part of its equal cap, mean since its job's watts were moved; NAN = not known */
 	float lean_frac;   /* of its equal cap that it should have more */
 	float lean_w;      /* the same in whole watts, as its limits allow; the sum over a job is 0 */

@@ -2,6 +2,8 @@
 /* A new leader: what the one before knew stays, but for what only its clock and its messages tell. */
 #include "control/control_internal.h"
 
+#include <math.h>
+
 /* Whatever the clocks say, it has passed. */
 static void move(const ww_control *c, int64_t *time_us, int64_t by_us)
 {
@@ -25,6 +27,7 @@ static void move_times(ww_control *c, int64_t by_us)
 	}
 	for (uint32_t g = 0; g < c->n_gpus; g++) {
 		c->gpus[g].changed_us = c->now.mono_us;
+		c->gpus[g].blind_w = NAN;
 		move(c, &c->gpus[g].raised_us, by_us);
 	}
 	for (uint32_t r = 0; r < c->n_rows; r++) {

@@ -351,6 +351,10 @@ static void send(ww_control *c, struct node *node, struct ww_command *command)
 {
 	c->needs_save[c->decision.n_commands++] = is_above_stored(c, node, command);
 	add_outstanding(c, node, command);
+	for (uint32_t i = 0; !node->believed && i < node->config.n_gpus; i++) {
+		float *blind_w = &c->gpus[node->first_gpu + i].blind_w;
+		*blind_w = fminf(*blind_w, command->step[0].cap_w[i]);
+	}
 	node->last = *command;
 	node->has_last = true;
 	node->next_seq++;

@@ -115,6 +115,7 @@ static void fresh_gpu(struct gpu *gpu, uint32_t node, const struct ww_node_confi
 	                    .decided_w = config->max_w,
 	                    .stored_w = config->max_w,
 	                    .cap_w = NAN,
+	                    .blind_w = NAN,
 	                    .target_w = config->max_w,
 	                    .raised_us = INT64_MIN / 2};
 }
@@ -579,8 +580,10 @@ static void take_gpu(ww_control *c, struct gpu *gpu, const struct ww_gpu_state *
 	gpu->step = state->step;
 	gpu->held = state->held;
 	gpu->managed = state->managed;
+	/* The message may be older than what was ordered before it came. */
 	if (isnan(gpu->cap_w))
-		gpu->cap_w = isnan(gpu->goal_w) ? enforced : gpu->goal_w;
+		gpu->cap_w = fminf(isnan(gpu->goal_w) ? enforced : gpu->goal_w, gpu->blind_w);
+	gpu->blind_w = NAN;
 }
 
 /* Of a limit that nobody tells a successor again. */

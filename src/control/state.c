@@ -54,9 +54,9 @@ static void put_node(struct ww_buf *b, const struct node *n)
 
 static void put_gpu(struct ww_buf *b, const struct gpu *g)
 {
-	const float values[] = {g->enforced_w, g->draw_w, g->goal_w,    g->recorded_w, g->ceiling_w,
-	                        g->charge_w,   g->cap_w,  g->target_w,  g->stored_w,   g->decided_w,
-	                        g->lean_frac,  g->lean_w, g->need_frac, g->boot_w,     g->most_w};
+	const float values[] = {g->enforced_w, g->draw_w,    g->goal_w,   g->recorded_w, g->ceiling_w, g->charge_w,
+	                        g->cap_w,      g->blind_w,   g->target_w, g->stored_w,   g->decided_w, g->lean_frac,
+	                        g->lean_w,     g->need_frac, g->boot_w,   g->most_w};
 	for (size_t i = 0; i < sizeof values / sizeof *values; i++)
 		ww_buf_f32(b, values[i]);
 	ww_buf_i64(b, g->changed_us);
@@ -299,9 +299,9 @@ static float get_watts(struct ww_read *r)
 
 static void get_gpu(struct ww_read *r, struct gpu *g)
 {
-	float *values[] = {&g->enforced_w, &g->draw_w, &g->goal_w,    &g->recorded_w, &g->ceiling_w,
-	                   &g->charge_w,   &g->cap_w,  &g->target_w,  &g->stored_w,   &g->decided_w,
-	                   &g->lean_frac,  &g->lean_w, &g->need_frac, &g->boot_w,     &g->most_w};
+	float *values[] = {&g->enforced_w, &g->draw_w,    &g->goal_w,   &g->recorded_w, &g->ceiling_w, &g->charge_w,
+	                   &g->cap_w,      &g->blind_w,   &g->target_w, &g->stored_w,   &g->decided_w, &g->lean_frac,
+	                   &g->lean_w,     &g->need_frac, &g->boot_w,   &g->most_w};
 	for (size_t i = 0; i < sizeof values / sizeof *values; i++)
 		*values[i] = get_watts(r);
 	if (isnan(g->charge_w) || isnan(g->ceiling_w) || isnan(g->target_w) || isnan(g->stored_w) ||

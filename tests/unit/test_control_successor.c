@@ -381,6 +381,38 @@ static void where_a_row_is_kept_greetings_leave_its_nodes_alone(void **state)
 	tear_down_cluster(&c);
 }
 
+/* What a node says when it is first heard may be older than the greeting that lowered it. */
+static void what_a_greeting_lowered_does_not_rise_while_watts_lack(void **state)
+{
+	struct cluster c;
+	struct ww_event event;
+	(void)state;
+	set_up_cluster(&c, WW_AFTER_HOLD);
+	int64_t start_us = c.rig.now.wall_us + 100 * SECOND;
+	put_start(&c.rig, 1, 2400, start_us);
+	seconds(&c, 5);
+	for (int n = 0; n < NODES; n++) {
+		quiet(&c.rig, n, true);
+		c.rig.peer[n].lease.n_steps = 0;
+	}
+	take_over(&c, start_us - c.rig.now.wall_us, 0);
+	check_greetings(&c.rig, 200);
+	event = event_of(&c.rig, 1, SITE, 5000); /* 250 W each beside those that are not heard */
+	event.start_us = start_us;
+	event.version = 2;
+	put(&c.rig, WW_INPUT_EVENT, &event);
+	c.rig.peer[0].seen = command_to(&c.rig, 0)->fence;
+	for (int g = 0; g < GPUS; g++)
+		c.rig.peer[0].goal_w[g] = MAX_W;
+	say_sample(&c.rig, 0);
+	pass(&c.rig, SECOND);
+	step(&c.rig);
+	assert_true(c.rig.row[0].missing_w > 0);
+	assert_non_null(command_to(&c.rig, 0));
+	assert_near((double)command_to(&c.rig, 0)->step[0].cap_w[0], 200, 0.01);
+	tear_down_cluster(&c);
+}
+
 /* ---- Times and ends of leases ----------------------------------------------------------------------------------------------- */
 
 static void check_restored(int64_t wall_us)
@@ -658,6 +690,7 @@ int main(void)
 		cmocka_unit_test(of_steps_that_have_come_a_greeting_carries_the_lowest),
 		cmocka_unit_test(a_step_that_comes_after_the_first_greeting_is_carried),
 		cmocka_unit_test(where_a_row_is_kept_greetings_leave_its_nodes_alone),
+		cmocka_unit_test(what_a_greeting_lowered_does_not_rise_while_watts_lack),
 		cmocka_unit_test(who_does_not_answer_a_new_leader_may_have_restored),
 		cmocka_unit_test(leases_end_in_a_restore_only_once_that_is_stored),
 		cmocka_unit_test(a_meter_that_does_not_answer_a_new_leader_is_old),
