@@ -23,7 +23,8 @@ struct steps {
 	size_t n;
 	bool counts;
 	uint32_t known_events; /* in the last decision */
-	uint32_t commands, lowered; /* of the step that took the event in: nodes that were sent one, and sent a lower cap */
+	uint32_t commands,
+		lowered; /* of the step that took the event in: nodes that were sent one, and sent a lower cap */
 	int64_t took_ns;
 };
 
@@ -70,7 +71,8 @@ static int fail(const struct ww_error *err)
 	return 1;
 }
 
-static void print(const struct ww_scenario *s, struct steps *steps, double spent_s, const struct ww_world_account *account)
+static void print(const struct ww_scenario *s, struct steps *steps, double spent_s,
+                  const struct ww_world_account *account)
 {
 	struct rusage usage;
 	double lived_s = (double)s->duration_us / 1e6 - START_S;
@@ -82,11 +84,11 @@ static void print(const struct ww_scenario *s, struct steps *steps, double spent
 	printf("  control_step                 median %8.2f  p99 %8.2f  max %8.2f ms\n",
 	       1e-6 * (double)steps->ns[steps->n / 2], 1e-6 * (double)steps->ns[steps->n - 1 - steps->n / 100],
 	       1e-6 * (double)steps->ns[steps->n - 1]);
-	printf("  step that takes the event    %u commands, %u with a step down, %.2f ms\n", steps->commands, steps->lowered,
-	       1e-6 * (double)steps->took_ns);
-	printf("  steps, states stored         %8llu, %llu; %llu commands, %llu writes\n", (unsigned long long)account->steps,
-	       (unsigned long long)account->saves, (unsigned long long)account->commands,
-	       (unsigned long long)account->writes);
+	printf("  step that takes the event    %u commands, %u with a step down, %.2f ms\n", steps->commands,
+	       steps->lowered, 1e-6 * (double)steps->took_ns);
+	printf("  steps, states stored         %8llu, %llu; %llu commands, %llu writes\n",
+	       (unsigned long long)account->steps, (unsigned long long)account->saves,
+	       (unsigned long long)account->commands, (unsigned long long)account->writes);
 	printf("  most memory                  %8.0f MB\n", (double)usage.ru_maxrss / 1e3);
 	printf("  invariant broken             %8llu\n",
 	       (unsigned long long)(account->broken_a + account->broken_b + account->broken_c));

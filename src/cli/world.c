@@ -183,6 +183,9 @@ static void begin_fault(ww_world *w, const struct ww_fault *f)
 		later(&w->meters[f->node].late_until_us, f->until_us);
 		w->meters[f->node].late_s = f->late_s;
 		break;
+	case WW_FAULT_PUT_BACK:
+		ww_world_put_back(w, f->node);
+		break;
 	case WW_FAULT_DEAD:
 		ww_world_machine_off(w, f->node, DEAD_UNTIL_US);
 		break;
@@ -222,6 +225,7 @@ static const char *fault_name(enum ww_fault_kind kind)
 		"agent crash",   "reboot",   "controller crash", "zombie",
 		"foreign limit", "cut",      "meter silent",     "journal cannot be stored",
 		"dead",          "hung GPU", "meter late",       "store takes nothing",
+		"put back",
 	};
 	return names[kind];
 }
@@ -316,7 +320,8 @@ static ww_status write_scripts(ww_world *w, struct ww_error *err)
 		return ww_fail(err, WW_ERR_NOMEM, "out of memory");
 	for (size_t i = 0; i < w->spec.n_faults; i++) {
 		add_item(&w->faults, w->spec.faults[i].at_us, ITEM_BEGIN, i);
-		if (w->spec.faults[i].kind != WW_FAULT_FOREIGN && w->spec.faults[i].kind != WW_FAULT_DEAD)
+		enum ww_fault_kind kind = w->spec.faults[i].kind;
+		if (kind != WW_FAULT_FOREIGN && kind != WW_FAULT_DEAD && kind != WW_FAULT_PUT_BACK)
 			add_item(&w->faults, w->spec.faults[i].until_us, ITEM_END, i);
 	}
 	/* At the same time ends come first: a GPU carries one job. */

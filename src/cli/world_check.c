@@ -12,6 +12,7 @@
 #define TOLERANCE 1e-6
 #define REACH_PERIODS 3
 #define SETTLE_MORE_US (5 * WW_SECOND_US)
+#define GREETED_US (4 * WW_SECOND_US) /* so long a new controller goes by its clock, which may be off */
 
 static void breach(ww_world *w, uint64_t *counter, uint32_t row, const char *what, const double *values)
 {
@@ -77,7 +78,7 @@ static void trace_node(const ww_world *w, uint32_t node)
 
 void ww_world_check_limits(ww_world *w)
 {
-	if (!w->decided)
+	if (!w->decided || (w->spec.wall_off_us > 0 && ww_world_now(w) < w->took_over_us + GREETED_US))
 		return;
 	uint64_t broken = w->account.broken_a;
 	for (uint32_t r = 0; r < w->n_rows; r++)
@@ -173,7 +174,7 @@ static void check_event(ww_world *w, const struct world_event *e)
 {
 	const struct ww_event *v = e->event;
 	const struct ww_row_decision *d = &w->rows[e->row].last;
-	int64_t wall_us = w->clock.now.wall_us;
+	int64_t wall_us = w->clock.now.wall_us + w->controls[w->charge].wall_off_us;
 	bool binds = !v->cancelled && isfinite(v->limit_w) && wall_us >= v->start_us + v->ramp_down_us &&
 	             wall_us < v->end_us;
 	if (binds && d->boundary == v->boundary && above(d->budget_w, v->limit_w))
@@ -300,11 +301,19 @@ void ww_world_note_heard(ww_world *w, uint32_t node, const struct ww_envelope *f
 	}
 }
 
-/* A new one in charge has to be told again. */
+/* The one before had time to store what it was told, and a store. */
+static bool was_stored(const ww_world *w, const struct world_gpu *gpu)
+{
+	return gpu->foreign == FOREIGN_TOLD && w->left_us >= gpu->until_us &&
+	       w->store_bad_until_us <= gpu->until_us - WW_SECOND_US;
+}
+
+/* A new one in charge has to be told again of what was not stored. */
 void ww_world_note_take_over(ww_world *w)
 {
 	ww_world_note_unsteady(w);
+	w->took_over_us = ww_world_now(w);
 	for (uint32_t g = 0; g < w->n_gpus; g++)
-		if (w->gpus[g].foreign)
+		if (w->gpus[g].foreign && !was_stored(w, &w->gpus[g]))
 			w->gpus[g].foreign = FOREIGN_WRITTEN;
 }

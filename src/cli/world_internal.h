@@ -25,6 +25,7 @@ enum ww_fault_kind {
 	WW_FAULT_HUNG_GPU, /* writes of the limit of GPU `gpu` of `node` hang, and have failed a while later, until until_us */
 	WW_FAULT_METER_LATE, /* the meter of row `node` shows what was late_s ago until until_us */
 	WW_FAULT_STORE, /* the controllers' store takes nothing until until_us: no take-over, and people's events wait */
+	WW_FAULT_PUT_BACK, /* somebody takes `node` out of the inventory and puts it in again at once */
 	WW_N_FAULT_KINDS
 };
 
@@ -49,6 +50,7 @@ struct ww_world_spec {
 	uint64_t seed;
 	int64_t wall_start_us; /* wall time of virtual 0 */
 	int64_t period_us;     /* of samples */
+	int64_t wall_off_us; /* by which the wall clock of a controller may be off at most, each by another part of it */
 	const struct ww_plant_spec *plant;
 	const struct ww_config *config;
 	const struct ww_job *jobs; /* what control is told, at the job's start; plant->n_jobs of them */

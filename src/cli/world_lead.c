@@ -4,6 +4,7 @@
 #include "files/files.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -12,7 +13,8 @@
 
 static struct ww_now time_of(const ww_world *w, const struct world_control *c)
 {
-	return (struct ww_now){.mono_us = ww_world_now(w) + c->offset_us, .wall_us = w->clock.now.wall_us};
+	return (struct ww_now){.mono_us = ww_world_now(w) + c->offset_us,
+	                       .wall_us = w->clock.now.wall_us + c->wall_off_us};
 }
 
 static bool in_charge(const ww_world *w, const struct world_control *c)
@@ -239,6 +241,7 @@ static void drop(ww_world *w, int i)
 {
 	if (w->charge == i) {
 		w->charge = -1;
+		w->left_us = ww_world_now(w);
 		w->decision = NULL;
 		w->decided = false;
 	}
@@ -291,6 +294,7 @@ void ww_world_take_over(ww_world *w)
 	}
 	/* Another machine: its monotonic clock has nothing to do with the last one's. */
 	c->offset_us = (int64_t)(1 + w->epoch * 7919 % 1000) * 1000 * WW_SECOND_US;
+	c->wall_off_us = w->spec.wall_off_us / 2 * ((int64_t)(w->epoch * 3 % 5) - 2);
 	int64_t after_us = ww_world_now(w) - TICK_AFTER_US;
 	c->tick_us = (after_us < 0 ? 0 : after_us / WW_SECOND_US + 1) * WW_SECOND_US + TICK_AFTER_US;
 	w->charge = place;
@@ -308,6 +312,25 @@ void ww_world_take_over(ww_world *w)
 		put(w, c, &(struct ww_input){.kind = WW_INPUT_LEADER, .u.leader = &leader});
 }
 
+void ww_world_put_back(ww_world *w, uint32_t node)
+{
+	struct ww_config without = *w->spec.config;
+	struct ww_node_config *nodes = calloc(without.n_nodes, sizeof *nodes);
+	if (!nodes)
+		ww_world_fail(w, WW_ERR_NOMEM, NULL);
+	if (nodes && w->charge >= 0 && without.n_nodes > 1) {
+		memcpy(nodes, without.nodes, node * sizeof *nodes);
+		without.n_nodes--;
+		memcpy(nodes + node, w->spec.config->nodes + node + 1, (without.n_nodes - node) * sizeof *nodes);
+		without.nodes = nodes;
+		ww_world_note_unsteady(w);
+		w->decided = false; /* its charges are others now */
+		if (ww_world_tell(w, &(struct ww_input){.kind = WW_INPUT_CONFIG, .u.config = &without}))
+			ww_world_tell(w, &(struct ww_input){.kind = WW_INPUT_CONFIG, .u.config = w->spec.config});
+	}
+	free(nodes);
+}
+
 void ww_world_control_crash(ww_world *w)
 {
 	if (w->charge >= 0)
@@ -319,6 +342,7 @@ void ww_world_zombie(ww_world *w, int64_t until_us)
 	if (w->charge < 0 || ww_world_now(w) < w->store_bad_until_us)
 		return;
 	w->controls[w->charge].ends_us = until_us;
+	w->left_us = ww_world_now(w);
 	ww_world_take_over(w);
 }
 

@@ -51,10 +51,11 @@ struct world_agent {
 struct world_control {
 	ww_control *brain; /* NULL: free */
 	uint64_t epoch;
-	int64_t offset_us; /* its monotonic clock is ahead of virtual time by this */
-	int64_t ends_us;   /* of a zombie */
-	int64_t tick_us;   /* the next step of every second */
-	int64_t step_us;   /* a step that is asked for beside those; WW_NEVER_US = none */
+	int64_t offset_us;   /* its monotonic clock is ahead of virtual time by this */
+	int64_t wall_off_us; /* and its wall clock of the true one */
+	int64_t ends_us;     /* of a zombie */
+	int64_t tick_us;     /* the next step of every second */
+	int64_t step_us;     /* a step that is asked for beside those; WW_NEVER_US = none */
 };
 
 /* A foreign raise is excused until the controller in charge could know of it. */
@@ -148,8 +149,9 @@ struct ww_world {
 	struct world_row *rows;
 	struct world_event *events;
 	size_t n_events;
-	bool decided;      /* the decision that the checks know is of the controller in charge */
-	int64_t steady_us; /* since then nothing happened that a budget cannot be kept through at once */
+	bool decided;                  /* the decision that the checks know is of the controller in charge */
+	int64_t took_over_us, left_us; /* when the one in charge began, and the one before it ended */
+	int64_t steady_us;             /* since then nothing happened that a budget cannot be kept through at once */
 	struct ww_world_account account;
 	struct ww_world_alarm *alarms;
 	size_t n_alarms;
@@ -176,6 +178,7 @@ void ww_world_take_over(ww_world *w);
 void ww_world_control_crash(ww_world *w);
 void ww_world_zombie(ww_world *w, int64_t until_us);
 void ww_world_zombies_end(ww_world *w);
+void ww_world_put_back(ww_world *w, uint32_t node);
 void ww_world_controls_finish(ww_world *w);
 /* To the controller in charge, which steps at once and stores its state; false: an event that it cannot take. */
 bool ww_world_tell(ww_world *w, struct ww_input *input);

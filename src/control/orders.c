@@ -13,7 +13,7 @@
 #define STAGGER_W 25.0f /* of a GPU in one slot while budgets are given back */
 #define SLOT_US (10 * WW_SECOND_US)
 #define RESTORE_US (15 * 60 * WW_SECOND_US) /* after an event, raises go in slots */
-#define ROUND_STEPS 5   /* small raises above what is stored wait for each other so long: one state is stored for all */
+#define ROUND_STEPS 5 /* small raises above what is stored wait for each other so long: one state is stored for all */
 #define SMALL_PART 0.05f /* of the GPU's highest limit */
 #define RETRY_US WW_SECOND_US
 #define PROOF_US (4 * WW_SECOND_US) /* without a sign of life for so long, ask for one */

@@ -44,6 +44,15 @@ MUTATIONS = [
     ("raises are sent before they are stored", "src/control/orders.c",
      "= is_above_stored(c, node, command);",
      "= false && is_above_stored(c, node, command);"),
+    ("what nodes report is not stored", "src/control/control.c",
+     "if (c->gpus[g].decided_w > c->gpus[g].stored_w)\n\t\t\treturn true;",
+     ""),
+    ("a new leader goes by the clock of the one before", "src/control/charges.c",
+     "return !node->believed && !greets(c);",
+     "return false && !node->believed && !greets(c);"),
+    ("a node put back is believed at once", "src/control/registry.c",
+     "if (from->seen.seq < node->since_seq)\n\t\treturn disbelieve(c, node);",
+     ""),
 ]
 
 

@@ -152,7 +152,7 @@ static void draw_cluster(struct schedule *s)
 	for (uint32_t r = 0; r < s->plant.n_rows; r++)
 		draw_row(s, r);
 	enum ww_trim trim = chance(s, 0.85) ? WW_TRIM_ON : WW_TRIM_OFF;
-	enum ww_after after = chance(s, 0.6) ? WW_AFTER_HOLD : chance(s, 0.7) ? WW_AFTER_FAILCAP : WW_AFTER_RESTORE;
+	enum ww_after after = chance(s, 0.5) ? WW_AFTER_HOLD : chance(s, 0.6) ? WW_AFTER_FAILCAP : WW_AFTER_RESTORE;
 	s->config = (struct ww_config){.cluster = 77,
 	                               .objective = below(s, 4),
 	                               .valid_for_us = seconds(s, 10, 60),
@@ -339,11 +339,29 @@ static void draw_fight(struct schedule *s)
 	}
 }
 
+/* The node of the last fault is cut off for long, and another controller takes over. */
+static void draw_loss(struct schedule *s)
+{
+	struct ww_fault cut = s->faults[s->world.n_faults - 1], lead = {.kind = WW_FAULT_CONTROLLER_CRASH};
+	if (s->world.n_faults + 2 > SCHEDULE_FAULTS)
+		return;
+	cut.kind = WW_FAULT_CUT;
+	cut.at_us += seconds(s, 0, 20);
+	cut.until_us = cut.at_us + seconds(s, 20, 200);
+	lead.kind = chance(s, 0.5) ? WW_FAULT_CONTROLLER_CRASH : WW_FAULT_CONTROLLER_ZOMBIE;
+	lead.at_us = cut.at_us + seconds(s, 0, 20);
+	lead.until_us = lead.at_us + seconds(s, 0, 20);
+	s->faults[s->world.n_faults++] = cut;
+	s->faults[s->world.n_faults++] = lead;
+}
+
 static void draw_faults(struct schedule *s)
 {
 	uint32_t n = below(s, SCHEDULE_FAULTS + 1);
 	if (chance(s, 0.15))
 		draw_fight(s);
+	if (s->world.n_faults > 0 && chance(s, 0.5))
+		draw_loss(s);
 	for (uint32_t i = (uint32_t)s->world.n_faults; i < n; i++) {
 		draw_fault(s, &s->faults[i], i ? &s->faults[i - 1] : NULL);
 		s->world.n_faults++;
@@ -378,6 +396,7 @@ void schedule_draw(struct schedule *s, uint64_t seed)
 	s->world.seed = seed;
 	s->world.wall_start_us = WALL_START_US;
 	s->world.period_us = (chance(s, 0.8) ? 1 : 2) * WW_SECOND_US;
+	s->world.wall_off_us = chance(s, 0.7) ? 0 : seconds(s, 1, 1000);
 	s->world.division = chance(s, 0.8) ? WW_DIVISION_AUTO : WW_DIVISION_EQUAL;
 	s->world.plant = &s->plant;
 	s->world.config = &s->config;
