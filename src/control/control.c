@@ -37,7 +37,7 @@ ww_status ww_control_create(ww_control **out, struct ww_error *err)
 	ww_control *c = calloc(1, sizeof *c);
 	if (!c)
 		return ww_fail(err, WW_ERR_NOMEM, "out of memory");
-	c->ahead_us = c->draws_us = WW_NEVER_US;
+	c->ahead_us = c->draws_us = c->known_until_us = WW_NEVER_US;
 	ww_status status = ww_alloc_create(&c->alloc, err);
 	if (!status)
 		status = ww_alloc_create(&c->alloc_ahead, err);

@@ -158,8 +158,9 @@ struct ww_control {
 	enum ww_division division;
 	struct ww_leader leader;
 	int64_t leads_since_us, adopt_until_us;
-	int64_t stored_us; /* when a state was stored last */
-	int64_t draws_us;  /* when draws were summed up last; WW_NEVER_US: something is newer */
+	int64_t known_until_us; /* what the leader before this one ordered later is not known; WW_NEVER_US: there was none */
+	int64_t stored_us;      /* when a state was stored last */
+	int64_t draws_us;       /* when draws were summed up last; WW_NEVER_US: something is newer */
 	struct ww_now now;
 	uint64_t steps;
 	int64_t offset_us;         /* mono - wall of the last step or input: moves times on a take-over */

@@ -37,6 +37,7 @@ static void move_times(ww_control *c, int64_t by_us)
 	wait_for_meters(c);
 	move(c, &c->decision.at.mono_us, by_us);
 	move(c, &c->stored_us, by_us);
+	c->known_until_us = c->decision.seq ? c->decision.at.mono_us : WW_NEVER_US;
 }
 
 void take_leader(ww_control *c, const struct ww_leader *leader, struct ww_now at)

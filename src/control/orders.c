@@ -339,8 +339,11 @@ static bool is_worth_sending(const ww_control *c, const struct node *node, const
 	return c->now.mono_us - node->alive_us >= PROOF_US && age_us >= 2 * RETRY_US;
 }
 
+/* One that answers nothing and allows no release raises nothing. */
 static bool is_above_stored(const ww_control *c, const struct node *node, const struct ww_command *command)
 {
+	if (command->answers_seq == 0 && !command->release_ok)
+		return false;
 	for (uint32_t i = 0; i < node->config.n_gpus; i++)
 		if (top_of(c, command, &c->gpus[node->first_gpu + i], i, 0) > c->gpus[node->first_gpu + i].stored_w)
 			return true;

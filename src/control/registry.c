@@ -366,6 +366,9 @@ ww_status take_config(ww_control *c, const struct ww_config *config, struct ww_e
 	}
 	fresh.config.rows = NULL;
 	fresh.config.nodes = NULL;
+	/* Without any state a successor counts the highest limits; one that is older than this knows nothing of new nodes. */
+	for (uint32_t g = 0; c->configured && g < fresh.n_gpus; g++)
+		fresh.gpus[g].stored_w = 0;
 	keep_known(&fresh, c);
 	take_inventory(c, &fresh);
 	place_jobs(c);

@@ -193,6 +193,8 @@ static void put_all(struct ww_buf *b, const ww_control *c)
 	ww_buf_u64(b, c->last_seq);
 	ww_buf_i64(b, c->leads_since_us);
 	ww_buf_i64(b, c->adopt_until_us);
+	ww_buf_u8(b, c->known_until_us != WW_NEVER_US);
+	ww_buf_i64(b, c->known_until_us != WW_NEVER_US ? c->known_until_us : 0);
 	ww_buf_i64(b, c->now.mono_us);
 	ww_buf_i64(b, c->now.wall_us);
 	ww_buf_u64(b, c->steps);
@@ -446,6 +448,9 @@ static void get_times(struct ww_read *r, ww_control *c)
 	c->last_seq = ww_read_u64(r);
 	c->leads_since_us = get_time(r);
 	c->adopt_until_us = get_time(r);
+	bool known = ww_read_u8(r);
+	c->known_until_us = get_time(r);
+	c->known_until_us = known ? c->known_until_us : WW_NEVER_US;
 	c->now.mono_us = get_time(r);
 	c->now.wall_us = get_time(r);
 	c->steps = ww_read_u64(r);
@@ -536,6 +541,7 @@ static ww_status get_all(struct ww_read *r, ww_control *c, struct ww_error *err)
 	c->last_seq = times.last_seq;
 	c->leads_since_us = times.leads_since_us;
 	c->adopt_until_us = times.adopt_until_us;
+	c->known_until_us = times.known_until_us;
 	c->now = times.now;
 	c->steps = times.steps;
 	c->offset_us = times.offset_us;

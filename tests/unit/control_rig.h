@@ -287,6 +287,16 @@ TEST_UNUSED static void say_ack(struct rig *r, int n, struct ww_fence answers)
 	put(r, WW_INPUT_ACK, &ack);
 }
 
+/* A command that answers nothing never raises. */
+static void clip_blind(struct peer *p)
+{
+	for (uint32_t k = 0; p->lease.answers_seq == 0 && k < p->lease.n_steps; k++)
+		for (int g = 0; g < GPUS; g++) {
+			float *cap_w = &p->lease.step[k].cap_w[g];
+			*cap_w = isnan(*cap_w) ? *cap_w : fminf(*cap_w, fminf(p->limit_w[g], p->goal_w[g]));
+		}
+}
+
 /* The node accepts the command, if it is above what it has seen. */
 TEST_UNUSED static void accept(const struct rig *r, struct peer *p, const struct ww_command *command)
 {
@@ -298,6 +308,7 @@ TEST_UNUSED static void accept(const struct rig *r, struct peer *p, const struct
 		return;
 	p->seen = command->fence;
 	p->lease = *command;
+	clip_blind(p);
 	p->leased_us = r->now.wall_us;
 	p->step = 0;
 	carry_out(r, p);

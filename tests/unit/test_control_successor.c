@@ -5,6 +5,7 @@
 struct cluster {
 	struct rig rig;
 	struct ww_buf disk; /* the state that was stored last */
+	uint64_t epoch;
 };
 
 /* One second; what a decision asks to store is what a successor finds. */
@@ -34,7 +35,7 @@ static void quiet(struct rig *r, int n, bool is)
 /* 3000 W for 12 GPUs; boots take long and bring 200 W. */
 static void set_up_cluster(struct cluster *c, enum ww_after after)
 {
-	*c = (struct cluster){0};
+	*c = (struct cluster){.epoch = EPOCH};
 	plan(&c->rig);
 	c->rig.config.after = after;
 	for (int n = 0; n < NODES; n++) {
@@ -77,7 +78,7 @@ static void take_over(struct cluster *c, int64_t later_us, int64_t wall_us)
 	}
 	assert_int_equal(ww_control_create(&r->control, NULL), WW_OK);
 	assert_int_equal(ww_control_load(r->control, &c->disk, NULL), WW_OK);
-	lead(r, EPOCH + 1);
+	lead(r, ++c->epoch);
 	r->d.seq = 0;
 	memset(r->gpu, 0, sizeof r->gpu);
 	copy_decision(r, ww_control_step(r->control, r->now));
@@ -437,6 +438,26 @@ static void who_does_not_answer_a_new_leader_may_have_restored(void **state)
 	check_restored(600 * SECOND);
 }
 
+/* Of a command that restores and was sent after the state was stored, nothing in it tells. */
+static void what_was_ordered_after_the_state_may_have_restored(void **state)
+{
+	struct cluster c;
+	(void)state;
+	set_up_capped(&c, WW_AFTER_RESTORE);
+	take_over(&c, SECOND, 0);
+	save(&c.rig, &c.disk);
+	c.rig.disk_fails = true;
+	seconds(&c, 3);
+	assert_int_equal(c.rig.peer[0].lease.after, WW_AFTER_RESTORE);
+	assert_true(c.rig.peer[0].lease.answers_seq > 0);
+	c.rig.disk_fails = false;
+	quiet(&c.rig, 0, true);
+	take_over(&c, LEASE + SECOND, 0);
+	hold_truth(&c.rig);
+	assert_near((double)c.rig.peer[0].limit_w[0], MAX_W, 0.01);
+	tear_down_cluster(&c);
+}
+
 /* While the store takes nothing a successor would not count it, and decreases do not wait. */
 static void leases_end_in_a_restore_only_once_that_is_stored(void **state)
 {
@@ -465,7 +486,7 @@ static void a_meter_that_does_not_answer_a_new_leader_is_old(void **state)
 	static const int64_t off_us[] = {0, -600 * SECOND, 600 * SECOND};
 	(void)state;
 	for (size_t i = 0; i < 3; i++) {
-		struct cluster c = {0};
+		struct cluster c = {.epoch = EPOCH};
 		plan(&c.rig);
 		c.rig.rows[0].has_meter = true;
 		c.rig.rows[0].meter_boundary = WW_BOUNDARY_METER;
@@ -617,6 +638,31 @@ static void a_node_put_back_obeys_nothing_of_before(void **state)
 	tear_down_cluster(&c);
 }
 
+/* The state that was stored last may not know of it. */
+static void a_node_put_back_counts_as_not_stored(void **state)
+{
+	struct cluster c;
+	struct ww_event event;
+	(void)state;
+	set_up_capped(&c, WW_AFTER_HOLD);
+	c.rig.disk_fails = true;
+	put_nodes(&c.rig, 2);
+	put_nodes(&c.rig, 3);
+	for (int g = 0; g < GPUS; g++)
+		gpu_of(&c.rig, 2, g)->cap_w = NAN;
+	event = event_of(&c.rig, 1, SITE, 5000);
+	event.version = 2;
+	put(&c.rig, WW_INPUT_EVENT, &event);
+	for (int i = 0; i < 20; i++) {
+		second(&c);
+		assert_true(c.rig.peer[2].limit_w[0] <= 250.01f);
+	}
+	c.rig.disk_fails = false;
+	seconds(&c, 5);
+	assert_near((double)c.rig.peer[2].limit_w[0], 5000.0 / 12, 0.01);
+	tear_down_cluster(&c);
+}
+
 /* ---- Others --------------------------------------------------------------------------------------------------------------------- */
 
 static void at_a_time_that_no_clock_shows_nothing_is_decided(void **state)
@@ -692,6 +738,8 @@ int main(void)
 		cmocka_unit_test(where_a_row_is_kept_greetings_leave_its_nodes_alone),
 		cmocka_unit_test(what_a_greeting_lowered_does_not_rise_while_watts_lack),
 		cmocka_unit_test(who_does_not_answer_a_new_leader_may_have_restored),
+		cmocka_unit_test(what_was_ordered_after_the_state_may_have_restored),
+		cmocka_unit_test(a_node_put_back_counts_as_not_stored),
 		cmocka_unit_test(leases_end_in_a_restore_only_once_that_is_stored),
 		cmocka_unit_test(a_meter_that_does_not_answer_a_new_leader_is_old),
 		cmocka_unit_test(after_its_clock_was_set_nobody_counts_on_silent_nodes),
