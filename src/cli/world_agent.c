@@ -11,33 +11,32 @@
 
 /* ---- Turns ---------------------------------------------------------------------------------------------------------- */
 
-static bool is_before(const ww_world *w, uint32_t p, uint32_t q)
+static bool is_before(const struct world_turn *p, const struct world_turn *q)
 {
-	int64_t p_us = w->agents[p].due_us, q_us = w->agents[q].due_us;
-	return p_us < q_us || (p_us == q_us && p < q);
+	return p->due_us < q->due_us || (p->due_us == q->due_us && p->node < q->node);
 }
 
-static void take_turn(ww_world *w, uint32_t turn, uint32_t node)
+static void take_turn(ww_world *w, uint32_t turn, struct world_turn what)
 {
-	w->turns[turn] = node;
-	w->agents[node].turn = turn;
+	w->turns[turn] = what;
+	w->turn_of[what.node] = turn;
 }
 
 static void set_due(ww_world *w, uint32_t node, int64_t due_us)
 {
-	uint32_t at = w->agents[node].turn;
-	w->agents[node].due_us = due_us;
-	for (; at > 0 && is_before(w, node, w->turns[(at - 1) / 2]); at = (at - 1) / 2)
+	struct world_turn turn = {due_us, node};
+	uint32_t at = w->turn_of[node];
+	for (; at > 0 && is_before(&turn, &w->turns[(at - 1) / 2]); at = (at - 1) / 2)
 		take_turn(w, at, w->turns[(at - 1) / 2]);
 	for (uint32_t next = 2 * at + 1; next < w->n_nodes; next = 2 * at + 1) {
-		if (next + 1 < w->n_nodes && is_before(w, w->turns[next + 1], w->turns[next]))
+		if (next + 1 < w->n_nodes && is_before(&w->turns[next + 1], &w->turns[next]))
 			next++;
-		if (!is_before(w, w->turns[next], node))
+		if (!is_before(&w->turns[next], &turn))
 			break;
 		take_turn(w, at, w->turns[next]);
 		at = next;
 	}
-	take_turn(w, at, node);
+	take_turn(w, at, turn);
 }
 
 /* ---- Readings ------------------------------------------------------------------------------------------------------- */
@@ -70,7 +69,7 @@ static void read_gpu(ww_world *w, uint32_t node, uint32_t gpu)
 	in->u.reading.gpu = gpu;
 	in->u.reading.enforced_w = known(ww_plant_enforced_w(w->plant, all), 0);
 	in->u.reading.draw_w = isnan(draw_w) ? unknown(WW_READING_STALE) : known(draw_w, ww_world_now(w) - lived_us);
-	ww_world_note_read(w, all);
+	ww_world_note_read(w, node, all);
 }
 
 static void read_jobs(ww_world *w, uint32_t node)
@@ -330,14 +329,14 @@ void ww_world_machine_on(ww_world *w, uint32_t node)
 int64_t ww_world_agents_due(void *world)
 {
 	const ww_world *w = world;
-	return w->n_nodes ? w->agents[w->turns[0]].due_us : WW_NEVER_US;
+	return w->n_nodes ? w->turns[0].due_us : WW_NEVER_US;
 }
 
 void ww_world_agents_run(void *world, struct ww_now now)
 {
 	ww_world *w = world;
 	while (!w->status && ww_world_agents_due(w) <= now.mono_us) {
-		uint32_t node = w->turns[0];
+		uint32_t node = w->turns[0].node;
 		struct world_agent *a = &w->agents[node];
 		if (!a->brain)
 			start_agent(w, node);
@@ -398,7 +397,8 @@ static void init_agent(ww_world *w, uint32_t node, struct ww_rng *rng)
 	struct world_agent *a = &w->agents[node];
 	for (uint32_t g = 0; g < a->n_gpus; g++)
 		w->gpus[a->first_gpu + g] = (struct world_gpu){.node = node, .charge_w = INFINITY, .cap_w = NAN};
-	a->phase_us = ww_rng_below(rng, PHASE_MOST_US);
+	/* One after the other as they lie in memory, which is what a large world spends its time on. */
+	a->phase_us = ((int64_t)node * PHASE_MOST_US + (int64_t)ww_rng_below(rng, PHASE_MOST_US)) / w->n_nodes;
 	a->start_us = a->phase_us;
 	a->boot_us = -(int64_t)(1 + ww_rng_below(rng, 1000000)) * WW_SECOND_US;
 	a->boot_id = ww_rng_u64(rng) | 1;
@@ -411,7 +411,8 @@ ww_status ww_world_agents_init(ww_world *w, struct ww_error *err)
 	struct ww_rng rng;
 	w->agents = calloc(w->n_nodes + 1, sizeof *w->agents);
 	w->turns = calloc(w->n_nodes + 1, sizeof *w->turns);
-	if (!w->agents || !w->turns)
+	w->turn_of = calloc(w->n_nodes + 1, sizeof *w->turn_of);
+	if (!w->agents || !w->turns || !w->turn_of)
 		return ww_fail(err, WW_ERR_NOMEM, "out of memory");
 	for (uint32_t i = 0; i < w->n_nodes; i++) {
 		w->agents[i].first_gpu = w->n_gpus;
@@ -422,10 +423,8 @@ ww_status ww_world_agents_init(ww_world *w, struct ww_error *err)
 	if (!w->gpus)
 		return ww_fail(err, WW_ERR_NOMEM, "out of memory");
 	ww_rng_seed(&rng, w->spec.seed + 1);
-	for (uint32_t i = 0; i < w->n_nodes; i++) {
-		w->agents[i].due_us = WW_NEVER_US;
-		take_turn(w, i, i);
-	}
+	for (uint32_t i = 0; i < w->n_nodes; i++)
+		take_turn(w, i, (struct world_turn){WW_NEVER_US, i});
 	for (uint32_t i = 0; i < w->n_nodes; i++) {
 		init_agent(w, i, &rng);
 		set_due(w, i, w->agents[i].start_us);
@@ -441,6 +440,7 @@ void ww_world_agents_finish(ww_world *w)
 	}
 	free(w->agents);
 	free(w->turns);
+	free(w->turn_of);
 	free(w->alarms);
 	free(w->shares);
 }

@@ -266,9 +266,9 @@ void ww_world_note_limit_gone(ww_world *w, uint32_t gpu)
 	g->foreign = FOREIGN_NONE;
 }
 
-void ww_world_note_read(ww_world *w, uint32_t gpu)
+void ww_world_note_read(ww_world *w, uint32_t node, uint32_t gpu)
 {
-	if (w->gpus[gpu].foreign == FOREIGN_WRITTEN)
+	if (w->agents[node].n_foreign > 0 && w->gpus[gpu].foreign == FOREIGN_WRITTEN)
 		w->gpus[gpu].foreign = FOREIGN_READ;
 }
 

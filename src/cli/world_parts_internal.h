@@ -31,8 +31,6 @@ struct world_agent {
 	struct ww_buf journal;
 	int64_t start_us;  /* it starts then, WW_NEVER_US = it runs */
 	int64_t period_us; /* the next readings */
-	int64_t due_us;    /* the next work */
-	uint32_t turn;     /* its place in the world's turns */
 	int64_t phase_us;  /* of its periods in the second */
 	int64_t boot_us;   /* when the machine's monotonic clock was 0 */
 	uint64_t boot_id;
@@ -126,7 +124,11 @@ struct ww_world {
 	uint32_t n_nodes, n_rows, n_gpus;
 	struct world_agent *agents;
 	struct world_share *shares;
-	uint32_t *turns; /* heap of agents: the earliest due first, of those the first in the inventory */
+	struct world_turn {
+		int64_t due_us;
+		uint32_t node;
+	} *turns;          /* heap of agents: the earliest due first, of those the first in the inventory */
+	uint32_t *turn_of; /* place of each agent in it */
 	struct world_id *ids;
 	struct ww_node_act acts[WORLD_ACTS];
 	struct ww_node_in inputs[WORLD_INPUTS];
@@ -197,7 +199,7 @@ void ww_world_note_event(ww_world *w, const struct ww_event *event);
 void ww_world_note_unsteady(ww_world *w); /* power may be above the budget for settle + 5 s from now */
 void ww_world_note_foreign(ww_world *w, uint32_t gpu);
 void ww_world_note_limit_gone(ww_world *w, uint32_t gpu); /* overwritten, or lost in a boot */
-void ww_world_note_read(ww_world *w, uint32_t gpu);
+void ww_world_note_read(ww_world *w, uint32_t node, uint32_t gpu);
 void ww_world_note_sent(ww_world *w, uint32_t node, const struct ww_envelope *from);
 void ww_world_note_heard(ww_world *w, uint32_t node, const struct ww_envelope *from);
 void ww_world_note_take_over(ww_world *w);

@@ -95,8 +95,8 @@ static float commanded_w(const ww_control *c, const struct node *node, const str
 	for (uint32_t k = 0; k < node->n_outstanding; k++) {
 		const struct outstanding *o = &node->outstanding[k];
 		bool in_force = ww_fence_order(o->fence, node->accepted) == 0;
-		if (in_force && node->has_last && ww_fence_order(node->last.fence, o->fence) == 0)
-			top = most_known(top, top_of(c, &node->last, gpu, i, gpu->step));
+		if (in_force && node->has_last && ww_fence_order(node->last->fence, o->fence) == 0)
+			top = most_known(top, top_of(c, node->last, gpu, i, gpu->step));
 		else
 			top = most_known(top, o->top_w[i]);
 	}

@@ -31,6 +31,18 @@ struct outstanding {
 	float top_w[WW_NODE_GPUS_MAX]; /* the largest cap of its schedule; NAN = none */
 };
 
+struct rate {
+	uint64_t job;
+	float tps;
+};
+
+/* What was said to a node and by it, apart: each step walks over all nodes several times and seldom needs this. */
+struct talk {
+	struct rate rates[WW_NODE_JOBS_MAX];
+	struct outstanding outstanding[OUTSTANDING_MAX];
+	struct ww_command last;
+};
+
 struct node {
 	struct ww_node_config config;
 	uint32_t first_gpu;
@@ -42,16 +54,13 @@ struct node {
 	struct ww_fence accepted;        /* highest command it has shown */
 	bool was_silent;                 /* when this leader began */
 	uint32_t n_rates;
-	struct rate {
-		uint64_t job;
-		float tps;
-	} rates[WW_NODE_JOBS_MAX]; /* of its newest sample */
+	struct rate *rates; /* of its newest sample */
 	/* Sent to it. */
 	uint64_t next_seq, since_seq; /* since_seq: commands of this epoch before that one are not known here */
 	int64_t sent_us;
 	uint32_t n_outstanding;
-	struct outstanding outstanding[OUTSTANDING_MAX];
-	struct ww_command last;
+	struct outstanding *outstanding;
+	struct ww_command *last;
 	bool has_last;
 	/* Of this step. */
 	bool silent; /* does not answer, might have booted, or is not believed: it cannot be steered */
@@ -173,6 +182,7 @@ struct ww_control {
 	size_t n_shares; /* of all jobs, at most */
 	struct row *rows;
 	struct node *nodes;
+	struct talk *talks; /* one per node, which points into it */
 	struct gpu *gpus;
 	struct job **jobs;    /* ascending id */
 	struct event *events; /* ascending id */

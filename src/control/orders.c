@@ -316,8 +316,8 @@ static bool goes_elsewhere(const ww_control *c, const struct node *node)
 {
 	for (uint32_t i = 0; i < node->config.n_gpus; i++) {
 		const struct gpu *gpu = &c->gpus[node->first_gpu + i];
-		uint32_t step = gpu->step < node->last.n_steps ? gpu->step : node->last.n_steps - 1;
-		float cap_w = node->last.step[step].cap_w[i];
+		uint32_t step = gpu->step < node->last->n_steps ? gpu->step : node->last->n_steps - 1;
+		float cap_w = node->last->step[step].cap_w[i];
 		if (gpu->managed && !isnan(cap_w) && !(fabsf(gpu->goal_w - cap_w) <= 1))
 			return true;
 	}
@@ -330,11 +330,11 @@ static bool is_worth_sending(const ww_control *c, const struct node *node, const
 	int64_t age_us = c->now.mono_us - node->sent_us;
 	if (node->start_id == 0 && command->release_ok)
 		return false;
-	if (!node->has_last || !says_the_same(&node->last, command, age_us))
+	if (!node->has_last || !says_the_same(node->last, command, age_us))
 		return true;
 	if (age_us >= c->config.valid_for_us / 3)
 		return true;
-	if (age_us >= RETRY_US && (ww_fence_order(node->accepted, node->last.fence) < 0 || goes_elsewhere(c, node)))
+	if (age_us >= RETRY_US && (ww_fence_order(node->accepted, node->last->fence) < 0 || goes_elsewhere(c, node)))
 		return true;
 	return c->now.mono_us - node->alive_us >= PROOF_US && age_us >= 2 * RETRY_US;
 }
@@ -358,7 +358,7 @@ static void send(ww_control *c, struct node *node, struct ww_command *command)
 		float *blind_w = &c->gpus[node->first_gpu + i].blind_w;
 		*blind_w = fminf(*blind_w, command->step[0].cap_w[i]);
 	}
-	node->last = *command;
+	*node->last = *command;
 	node->has_last = true;
 	node->next_seq++;
 	c->last_seq = command->fence.seq > c->last_seq ? command->fence.seq : c->last_seq;

@@ -52,6 +52,7 @@ static void forget_inventory(ww_control *c)
 {
 	free(c->rows);
 	free(c->nodes);
+	free(c->talks);
 	free(c->gpus);
 	free(c->node_by_id);
 	free(c->first_gpu);
@@ -126,6 +127,13 @@ static int by_node_id(const void *a, const void *b)
 	return (p->id > q->id) - (p->id < q->id);
 }
 
+static void give_talk(struct node *node, struct talk *talk)
+{
+	node->rates = talk->rates;
+	node->outstanding = talk->outstanding;
+	node->last = &talk->last;
+}
+
 /* The inventory of `config` with nothing known yet. A node may have been in it before: what it was sent then is on its way
  * still, up to `last_seq`, and not known any more. */
 static ww_status build(ww_control *to, const struct ww_config *config, uint64_t last_seq, struct ww_error *err)
@@ -137,16 +145,18 @@ static ww_status build(ww_control *to, const struct ww_config *config, uint64_t 
 		to->n_gpus += config->nodes[n].n_gpus;
 	to->rows = calloc(to->n_rows + 1, sizeof *to->rows);
 	to->nodes = calloc(to->n_nodes + 1, sizeof *to->nodes);
+	to->talks = calloc(to->n_nodes + 1, sizeof *to->talks);
 	to->gpus = calloc(to->n_gpus + 1, sizeof *to->gpus);
 	to->node_by_id = calloc(to->n_nodes + 1, sizeof *to->node_by_id);
 	to->first_gpu = calloc(to->n_nodes + 1, sizeof *to->first_gpu);
-	if (!to->rows || !to->nodes || !to->gpus || !to->node_by_id || !to->first_gpu)
+	if (!to->rows || !to->nodes || !to->talks || !to->gpus || !to->node_by_id || !to->first_gpu)
 		return ww_fail(err, WW_ERR_NOMEM, "out of memory for %u nodes", (unsigned)config->n_nodes);
 	for (uint32_t r = 0; r < to->n_rows; r++)
 		fresh_row(&to->rows[r], &config->rows[r]);
 	for (uint32_t n = 0, g = 0; n < to->n_nodes; n++) {
 		struct node *node = &to->nodes[n];
 		node->config = config->nodes[n];
+		give_talk(node, &to->talks[n]);
 		node->first_gpu = to->first_gpu[n] = g;
 		node->heard_us = node->alive_us = node->sent_us = INT64_MIN / 2;
 		node->next_seq = node->since_seq = last_seq + 1;
@@ -178,6 +188,8 @@ static void keep_known(ww_control *to, const ww_control *from)
 		now.config = node->config;
 		now.first_gpu = node->first_gpu;
 		*node = now;
+		to->talks[n] = from->talks[old - from->nodes];
+		give_talk(node, &to->talks[n]);
 		for (uint32_t i = 0; i < node->config.n_gpus; i++) {
 			to->gpus[node->first_gpu + i] = from->gpus[old->first_gpu + i];
 			to->gpus[node->first_gpu + i].node = n;
@@ -340,6 +352,7 @@ static void take_inventory(ww_control *to, const ww_control *from)
 {
 	to->rows = from->rows;
 	to->nodes = from->nodes;
+	to->talks = from->talks;
 	to->gpus = from->gpus;
 	to->node_by_id = from->node_by_id;
 	to->first_gpu = from->first_gpu;

@@ -49,7 +49,7 @@ static void put_node(struct ww_buf *b, const struct node *n)
 	ww_buf_u8(b, n->silent);
 	ww_buf_u8(b, n->has_last);
 	if (n->has_last)
-		ww_encode_command(b, &n->last);
+		ww_encode_command(b, n->last);
 }
 
 static void put_gpu(struct ww_buf *b, const struct gpu *g)
@@ -285,8 +285,8 @@ static void get_node(struct ww_read *r, struct node *n)
 	n->silent = ww_read_u8(r);
 	n->has_last = ww_read_u8(r);
 	if (n->has_last)
-		ww_decode_command(r, &n->last);
-	if (n->has_last && !r->bad && n->last.n_gpus != n->config.n_gpus)
+		ww_decode_command(r, n->last);
+	if (n->has_last && !r->bad && n->last->n_gpus != n->config.n_gpus)
 		ww_read_bad(r);
 }
 

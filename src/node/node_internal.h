@@ -37,13 +37,14 @@ struct gpu {
 	int64_t retry_us;
 	/* Foreign hands. */
 	bool lost; /* the fight over the limit: not managed */
-	uint32_t n_fights;
-	int64_t fights_us[FIGHTS_MAX]; /* a ring of n_fights */
 	uint8_t foreign;
 	uint8_t alarms; /* to be told, a bit for each enum ww_alarm */
 	/* The schedule. */
 	int8_t step; /* in force, -1 = none yet */
+	/* Seldom needed, so last. */
 	float cap_w[WW_STEPS_MAX], failcap_w;
+	uint32_t n_fights;
+	int64_t fights_us[FIGHTS_MAX]; /* a ring of n_fights */
 };
 
 struct lease {
