@@ -87,21 +87,21 @@ struct gpu {
 };
 
 struct job {
-	struct ww_job told;
 	double tps;              /* measured now, NAN = not known */
 	double seen_w, seen_tps; /* the highest smoothed draw per GPU and rate, for a job without a curve */
 	double draw_w, rate_tps; /* smoothed mean draw per GPU and rate, NAN = not known */
-	struct ww_curve curve;   /* in use */
 	bool divided;            /* takes part in the division: a row of it binds */
-	double cut_frac, equal_cut_frac, throughput_frac, kept_floor_frac, trust;
 	uint8_t why;
-	double ahead_cut[STEPS_AHEAD]; /* NAN = none */
+	double cut_frac, equal_cut_frac, throughput_frac, kept_floor_frac, trust;
 	uint32_t n_needs;              /* readings behind the needs of its GPUs */
 	float need_var;                /* of one such reading */
 	float laid_w;                  /* sum of the equal caps that lean_w was made for */
 	uint32_t n_shares;             /* rows that its GPUs load, at most */
 	uint32_t n_told;               /* GPUs of its places */
-	uint32_t n_gpus, gpus[];       /* index of those in the inventory, in the order of its places */
+	uint32_t n_gpus, *gpus;        /* index of those in the inventory, in the order of its places */
+	double ahead_cut[STEPS_AHEAD]; /* NAN = none */
+	struct ww_curve curve;         /* in use */
+	struct ww_job told;            /* the last: no more of its places are there than it has */
 };
 
 struct event {

@@ -454,28 +454,31 @@ static void end_job(ww_control *c, uint32_t at)
 	ask_to_store(c);
 }
 
-/* With room for its GPUs. */
-static struct job *new_job(const struct ww_job *told)
+/* With room for its own places and GPUs only: a site has many jobs, and few are spread over many nodes. */
+static struct job *new_job(const struct job *known, const struct ww_job *told)
 {
+	size_t told_bytes = offsetof(struct ww_job, places) + told->n_places * sizeof *told->places;
+	size_t bytes = offsetof(struct job, told) + told_bytes;
 	uint32_t n = 0;
 	for (uint32_t p = 0; p < told->n_places; p++)
 		n += (uint32_t)__builtin_popcount(told->places[p].gpus);
-	struct job *job = malloc(sizeof *job + n * sizeof *job->gpus);
-	if (job)
-		job->n_told = n;
+	struct job *job = malloc(bytes + n * sizeof *job->gpus);
+	if (!job)
+		return NULL;
+	memcpy(job, known, offsetof(struct job, told));
+	memcpy(&job->told, told, told_bytes);
+	job->gpus = (uint32_t *)(void *)((char *)job + bytes);
+	job->n_told = n;
 	return job;
 }
 
 /* What is known of the job, and what is told now. */
 static struct job *told_job(const struct job *known, const struct ww_job *told)
 {
-	struct job *job = new_job(told);
+	static const struct job unknown = {.tps = (double)NAN, .draw_w = (double)NAN, .rate_tps = (double)NAN};
+	struct job *job = new_job(known ? known : &unknown, told);
 	if (!job)
 		return NULL;
-	uint32_t n_told = job->n_told;
-	*job = known ? *known : (struct job){.tps = (double)NAN, .draw_w = (double)NAN, .rate_tps = (double)NAN};
-	job->told = *told;
-	job->n_told = n_told;
 	if (told->has_curve)
 		job->curve = told->curve;
 	begin_curve(job);
@@ -557,12 +560,9 @@ ww_status add_told_job(ww_control *c, const struct job *saved, struct ww_error *
 		status = ww_fail(err, WW_ERR_INVALID, "the saved state has jobs out of order");
 	if (status)
 		return status;
-	struct job *job = new_job(&saved->told);
+	struct job *job = new_job(saved, &saved->told);
 	if (!job)
 		return ww_fail(err, WW_ERR_NOMEM, "out of memory for a job");
-	uint32_t n_told = job->n_told;
-	*job = *saved;
-	job->n_told = n_told;
 	begin_curve(job);
 	status = add_job(c, c->n_jobs, job, err);
 	if (status)
