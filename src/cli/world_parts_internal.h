@@ -127,7 +127,7 @@ struct ww_world {
 	struct world_turn {
 		int64_t due_us;
 		uint32_t node;
-	} *turns;          /* heap of agents: the earliest due first, of those the first in the inventory */
+	} * turns;         /* heap of agents: the earliest due first, of those the first in the inventory */
 	uint32_t *turn_of; /* place of each agent in it */
 	struct world_id *ids;
 	struct ww_node_act acts[WORLD_ACTS];

@@ -111,12 +111,15 @@ static bool has_not_answered(const ww_control *c, const struct node *node)
 	return !node->believed && !greets(c);
 }
 
+int64_t silence_of_boot_us(const ww_control *c, const struct node *node)
+{
+	return node->config.shortest_boot_us - c->config.settle_us - BOOT_MARGIN_US;
+}
+
 /* No proof that the machine did not go down and come up since. */
 static bool may_have_booted(const ww_control *c, const struct node *node)
 {
-	int64_t silence_us = c->now.mono_us - node->alive_us;
-	return has_not_answered(c, node) ||
-	       silence_us >= node->config.shortest_boot_us - c->config.settle_us - BOOT_MARGIN_US;
+	return has_not_answered(c, node) || c->now.mono_us - node->alive_us >= silence_of_boot_us(c, node);
 }
 
 /* A lease that ends in a restore may have ended. */
@@ -150,8 +153,10 @@ static void charge_gpu(const ww_control *c, const struct node *node, struct gpu 
 	gpu->charge_w = has_come_down(c, node, gpu) ? w : most_known(gpu->charge_w, w);
 }
 
+/* Adds to its rows as well: each walk over all GPUs of a site takes about a millisecond. */
 static void charge_node(ww_control *c, struct node *node)
 {
+	double charge_w = 0, full_w = 0;
 	bool booted = may_have_booted(c, node);
 	bool restored = may_have_restored(c, node);
 	bool silent = !node->believed || booted || c->now.mono_us - node->heard_us > c->config.valid_for_us / 3;
@@ -166,14 +171,24 @@ static void charge_node(ww_control *c, struct node *node)
 			gpu->charge_w = most_known(gpu->charge_w, boot_limit_w(c, gpu));
 		if (restored)
 			gpu->charge_w = most_known(gpu->charge_w, recorded_limit_w(c, gpu));
+		/* Where nothing binds, its node may also give its recorded limit back. */
+		float free_w = most_known(gpu->ceiling_w, gpu->recorded_w);
+		full_w += is_ready(c, gpu) ? free_w : fmaxf(free_w, gpu->charge_w);
+		charge_w += gpu->charge_w;
+	}
+	for (uint32_t l = 0; l < node->config.n_loads; l++) {
+		struct row *row = &c->rows[node->config.loads[l].row];
+		row->charge_w += node->config.loads[l].frac * charge_w;
+		row->full_w += node->config.loads[l].frac * full_w;
 	}
 }
 
 void update_charges(ww_control *c)
 {
+	for (uint32_t r = 0; r < c->n_rows; r++)
+		c->rows[r].charge_w = c->rows[r].full_w = 0;
 	for (uint32_t n = 0; n < c->n_nodes; n++)
 		charge_node(c, &c->nodes[n]);
-	sum_charges(c);
 }
 
 void sum_charges(ww_control *c)

@@ -134,6 +134,7 @@ struct row {
 	uint8_t boundary;
 	double offer_w;  /* watts that its GPUs may be charged with in all, INFINITY = any */
 	double charge_w; /* of its GPUs now */
+	double full_w;   /* of its GPUs at what they may have where no budget binds */
 	double fixed_w;  /* of those that no job is divided for */
 	bool binds;
 	double lean_part;     /* of what its GPUs have more than their shares, that it can carry */
@@ -286,6 +287,8 @@ void take_leader(ww_control *c, const struct ww_leader *leader, struct ww_now at
 /* ---- charges.c ------------------------------------------------------------------------------------------------------- */
 
 void update_charges(ww_control *c);
+/* Silence in which the node's machine may have gone down and come up again. */
+int64_t silence_of_boot_us(const ww_control *c, const struct node *node);
 /* Sum of charges per row. */
 void sum_charges(ww_control *c);
 /* What `node` has shown of the commands sent to it: those before are superseded. */

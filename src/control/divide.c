@@ -79,21 +79,8 @@ static bool node_binds(const ww_control *c, const struct node *node)
 /* Rows bind that could not carry their GPUs at their ceilings. */
 static void find_binding(ww_control *c)
 {
-	double *full_w = c->row_need_w;
-	memset(full_w, 0, c->n_rows * sizeof *full_w);
-	for (uint32_t n = 0; n < c->n_nodes; n++) {
-		const struct node *node = &c->nodes[n];
-		double w = 0;
-		for (uint32_t i = 0; i < node->config.n_gpus; i++) {
-			const struct gpu *gpu = &c->gpus[node->first_gpu + i];
-			/* Where nothing binds, its node may also give its recorded limit back. */
-			float free_w = most_known(gpu->ceiling_w, gpu->recorded_w);
-			w += is_ready(c, gpu) ? free_w : fmaxf(free_w, gpu->charge_w);
-		}
-		add_load(node, w, full_w);
-	}
 	for (uint32_t r = 0; r < c->n_rows; r++) {
-		bool binds = full_w[r] > c->rows[r].offer_w * (c->rows[r].binds ? LET_GO : 1 + 1e-9);
+		bool binds = c->rows[r].full_w > c->rows[r].offer_w * (c->rows[r].binds ? LET_GO : 1 + 1e-9);
 		if (binds != c->rows[r].binds)
 			c->news = true;
 		c->rows[r].binds = binds;
@@ -410,7 +397,7 @@ static void divide_at(ww_control *c, uint32_t k, const double *fixed_w)
 	offers_between(c, c->ahead[k].at_us + lead_us, c->ahead[k].until_us, p->rows);
 	for (uint32_t r = 0; r < c->n_rows; r++) {
 		/* What holds already binds where a step may not have been done yet. */
-		bool binds = p->rows[r].budget_w < (holds ? c->rows[r].charge_w : c->row_need_w[r]);
+		bool binds = p->rows[r].budget_w < (holds ? c->rows[r].charge_w : c->rows[r].full_w);
 		c->rows[r].binds_ahead = (uint16_t)(c->rows[r].binds_ahead | (binds ? 1u << k : 0));
 		p->rows[r].budget_w = binds ? p->rows[r].budget_w - fixed_w[r] : (double)INFINITY;
 	}

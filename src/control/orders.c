@@ -16,7 +16,8 @@
 #define ROUND_STEPS 5 /* small raises above what is stored wait for each other so long: one state is stored for all */
 #define SMALL_PART 0.05f /* of the GPU's highest limit */
 #define RETRY_US WW_SECOND_US
-#define PROOF_US (4 * WW_SECOND_US) /* without a sign of life for so long, ask for one */
+#define PROOF_US (4 * WW_SECOND_US) /* without a sign of life for so long, ask for one, */
+#define PROOF_PART 4 /* or for that part of the silence in which it could have booted, if that is longer */
 
 /* ---- Free watts ----------------------------------------------------------------------------------------------------------- */
 
@@ -336,7 +337,9 @@ static bool is_worth_sending(const ww_control *c, const struct node *node, const
 		return true;
 	if (age_us >= RETRY_US && (ww_fence_order(node->accepted, node->last->fence) < 0 || goes_elsewhere(c, node)))
 		return true;
-	return c->now.mono_us - node->alive_us >= PROOF_US && age_us >= 2 * RETRY_US;
+	int64_t quiet_us = silence_of_boot_us(c, node) / PROOF_PART;
+	quiet_us = quiet_us > PROOF_US ? quiet_us : PROOF_US;
+	return c->now.mono_us - node->alive_us >= quiet_us && age_us >= 2 * RETRY_US;
 }
 
 /* One that answers nothing and allows no release raises nothing. */
