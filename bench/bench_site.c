@@ -71,7 +71,8 @@ static int fail(const struct ww_error *err)
 	return 1;
 }
 
-static void print(const struct ww_scenario *s, struct steps *steps, double spent_s,
+/* Whether something was not as it must be: safety broken, or a node that the step of the event left out. */
+static bool print(const struct ww_scenario *s, struct steps *steps, double spent_s,
                   const struct ww_world_account *account)
 {
 	struct rusage usage;
@@ -90,8 +91,9 @@ static void print(const struct ww_scenario *s, struct steps *steps, double spent
 	       (unsigned long long)account->steps, (unsigned long long)account->saves,
 	       (unsigned long long)account->commands, (unsigned long long)account->writes);
 	printf("  most memory                  %8.0f MB\n", (double)usage.ru_maxrss / 1e3);
-	printf("  invariant broken             %8llu\n",
-	       (unsigned long long)(account->broken_a + account->broken_b + account->broken_c));
+	unsigned long long broken = account->broken_a + account->broken_b + account->broken_c;
+	printf("  invariant broken             %8llu\n", broken);
+	return broken > 0 || steps->lowered < s->n_jobs; /* of one node each */
 }
 
 static int run(const char *path)
@@ -118,11 +120,11 @@ static int run(const char *path)
 	}
 	double spent_s = cpu_s() - began_s;
 	struct ww_world_account account = ww_world_account(world);
-	print(&scenario, &steps, spent_s, &account);
+	bool broken = print(&scenario, &steps, spent_s, &account);
 	ww_world_destroy(world);
 	ww_scene_destroy(scene);
 	ww_scenario_finish(&scenario);
-	return 0;
+	return broken;
 }
 
 /* Each in a process of its own, so that its memory is. */
