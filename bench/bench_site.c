@@ -22,9 +22,8 @@ struct steps {
 	int64_t ns[STEPS_MOST];
 	size_t n;
 	bool counts;
-	uint32_t known_events; /* in the last decision */
-	uint32_t commands,
-		lowered; /* of the step that took the event in: nodes that were sent one, and sent a lower cap */
+	uint32_t known_events;      /* in the last decision */
+	uint32_t commands, lowered; /* of the step that took the event in: all, and those with a step down */
 	int64_t took_ns;
 };
 
@@ -35,7 +34,7 @@ static double cpu_s(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* A cap below the charge of before would need that charge; any step that goes down is a decrease on its way. */
+/* Has a step down to come. */
 static bool lowers(const struct ww_command *c)
 {
 	for (uint32_t g = 0; g < c->n_gpus; g++)
@@ -119,6 +118,11 @@ static int run(const char *path)
 			return fail(&err);
 	}
 	double spent_s = cpu_s() - began_s;
+	if (steps.n == 0) {
+		ww_fail(&err, WW_ERR_RANGE, "%s: lasts no longer than its start of %d s; give it a longer duration",
+		        path, START_S);
+		return fail(&err);
+	}
 	struct ww_world_account account = ww_world_account(world);
 	bool broken = print(&scenario, &steps, spent_s, &account);
 	ww_world_destroy(world);

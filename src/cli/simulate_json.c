@@ -83,9 +83,9 @@ static void json_why(const struct ww_cap_end *cap, ww_json *json)
 	const char *why = ww_why_text((enum ww_why)cap->why);
 	char text[160];
 	if (cap->trim_w > 0)
-		snprintf(text, sizeof text, "%s; %+.0f W of its job's watts: a slower chip", why, cap->trim_w);
+		snprintf(text, sizeof text, "%s; %+.0f W of its job's watts: a chip that needs more", why, cap->trim_w);
 	else if (cap->trim_w < 0)
-		snprintf(text, sizeof text, "%s; %+.0f W for slower chips of its job", why, cap->trim_w);
+		snprintf(text, sizeof text, "%s; %+.0f W for chips of its job that need more", why, cap->trim_w);
 	else
 		snprintf(text, sizeof text, "%s", why);
 	ww_json_text(json, "why", text);

@@ -192,8 +192,10 @@ static void begin_fault(ww_world *w, const struct ww_fault *f)
 	case WW_FAULT_HUNG_GPU:
 		later(&w->gpus[w->agents[f->node].first_gpu + f->gpu].hung_until_us, f->until_us);
 		break;
-	default:
+	case WW_FAULT_JOURNAL:
 		later(&w->agents[f->node].journal_bad_until_us, f->until_us);
+		break;
+	case WW_N_FAULT_KINDS:
 		break;
 	}
 }

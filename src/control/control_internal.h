@@ -80,8 +80,8 @@ struct gpu {
 	float cap_w, target_w;
 	float blind_w;   /* the lowest that this leader ordered while its node was not believed; NAN = nothing */
 	float need_frac; /* its draw as a part of its equal cap, mean since its job's watts were moved; NAN = not known */
-	float lean_frac;   /* of its equal cap that it should have more */
-	float lean_w;      /* the same in whole watts, as its limits allow; the sum over a job is 0 */
+	float lean_frac; /* of its equal cap that it should have more */
+	float lean_w; /* the same in whole watts, as its limits allow; the sum over what can be steered of a job is 0 */
 	float moved_w;     /* of that, in its target */
 	int64_t raised_us; /* last rise of its cap, for steps of a restore */
 };

@@ -167,12 +167,12 @@ static bool is_ready_soon(const ww_control *c, const struct gpu *gpu)
 	return gpu->managed && (!node->silent || (greets(c) && !node->was_silent));
 }
 
-/* Jobs that are divided, by what can be steered of them; all jobs, by what can be steered soon; all GPUs of all jobs. */
-enum who { DIVIDED, SOON, WHOLE };
+/* Jobs that are divided, by what can be steered of them; all jobs, by what can be steered soon. */
+enum who { DIVIDED, SOON };
 
 static bool counts(const ww_control *c, const struct gpu *gpu, enum who who)
 {
-	return who == WHOLE || (who == SOON ? is_ready_soon(c, gpu) : is_ready(c, gpu));
+	return who == SOON ? is_ready_soon(c, gpu) : is_ready(c, gpu);
 }
 
 /* GPUs of a place. Bounds of their caps. */
@@ -252,7 +252,7 @@ static ww_status set_problem(const ww_control *c, ww_alloc *alloc, const struct 
 
 ww_status grow_divisions(ww_control *c, const struct room *room, struct ww_error *err)
 {
-	for (size_t r = 0; r < room->rows; r++)
+	for (size_t r = c->room.rows; r < room->rows; r++) /* what is in force stays, should memory run out */
 		c->problem.rows[r].budget_w = (double)INFINITY;
 	ww_status status = ww_alloc_reserve(c->alloc, room->jobs, room->rows, room->shares, err);
 	return status ? status : ww_alloc_reserve(c->alloc_ahead, room->jobs, room->rows, room->shares, err);

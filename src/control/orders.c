@@ -14,7 +14,7 @@
 #define SLOT_US (10 * WW_SECOND_US)
 #define RESTORE_US (15 * 60 * WW_SECOND_US) /* after an event, raises go in slots */
 #define ROUND_STEPS 5 /* small raises above what is stored wait for each other so long: one state is stored for all */
-#define SMALL_PART 0.05f /* of the GPU's highest limit */
+#define SMALL_PART 0.05f /* of the GPU's ceiling */
 #define RETRY_US WW_SECOND_US
 #define PROOF_US (4 * WW_SECOND_US) /* without a sign of life for so long, ask for one, */
 #define PROOF_PART 4 /* or for that part of the silence in which it could have booted, if that is longer */

@@ -110,6 +110,7 @@ static void fresh_gpu(struct gpu *gpu, uint32_t node, const struct ww_node_confi
 	                    .recorded_w = NAN,
 	                    .boot_w = NAN,
 	                    .most_w = NAN,
+	                    .need_frac = NAN,
 	                    .ceiling_w = config->max_w,
 	                    .managed = 1,
 	                    .charge_w = config->max_w,
@@ -387,6 +388,8 @@ ww_status take_config(ww_control *c, const struct ww_config *config, struct ww_e
 	place_jobs(c);
 	status = make_room(c, err);
 	if (!status) {
+		for (uint32_t j = 0; j < c->n_jobs; j++) /* GPUs may be others, and moves may be off */
+			forget_lean(c, c->jobs[j]);
 		forget_inventory(&old);
 		ask_to_store(c);
 		return WW_OK;
@@ -449,7 +452,7 @@ static void end_job(ww_control *c, uint32_t at)
 	unplace_job(c, c->jobs[at]);
 	free(c->jobs[at]);
 	remove_job(c, at);
-	c->problem.set = false;
+	forget_division(c);
 	tell_of_news(c);
 	ask_to_store(c);
 }
@@ -527,7 +530,7 @@ ww_status take_job(ww_control *c, const struct ww_job *told, struct ww_error *er
 	ww_status status = ww_check_job(told, err);
 	if (status)
 		return status;
-	if (!status && told->has_curve && told->curve.p0_w > MOST_W)
+	if (told->has_curve && told->curve.p0_w > MOST_W)
 		return ww_fail(err, WW_ERR_RANGE, "job '%s': p0_w of its curve is %g W per GPU; must be at most %g",
 		               told->name, told->curve.p0_w, MOST_W);
 	if (told->n_places == 0) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STATE_MAGIC UINT64_C(0x3274736572776177) /* "waewrst2", read backwards */
+#define STATE_MAGIC UINT64_C(0x3274736572776177) /* "wawrest2" */
 #define SUM_BYTES 8
 #define EVENTS_MAX 100000
 #define JOBS_MAX 1000000

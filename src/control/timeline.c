@@ -140,12 +140,8 @@ static void end_cancelled(struct event *e, int64_t wall_us)
 static void cancel(ww_control *c, struct event *e, uint32_t version, int64_t wall_us)
 {
 	e->told.version = version;
-	if (event_state(e, wall_us) == WW_EVENT_WAITING)
-		e->told.cancelled = true;
-	else if (e->told.end_us > wall_us)
-		e->told.end_us = wall_us > e->told.start_us ? wall_us : e->told.start_us + 1;
-	if (e->told.cancelled)
-		end_cancelled(e, wall_us);
+	e->told.cancelled = e->told.cancelled || event_state(e, wall_us) == WW_EVENT_WAITING;
+	end_cancelled(e, wall_us);
 	c->news = true;
 }
 

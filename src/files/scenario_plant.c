@@ -84,10 +84,10 @@ static ww_status add_feed(const struct ww_scenario_reader *r, const struct ww_ya
 		                    "%s'%s' stands for %u rows; name one of them, or write a count of %u or more here",
 		                    label, name->text, (unsigned)count, (unsigned)count);
 	for (uint32_t i = 0; i < feeds->n; i++)
-		if (feeds->feed[i].row == row)
+		if (feeds->feed[i].row < row + count && row < feeds->feed[i].row + feeds->feed[i].count)
 			return ww_yaml_fail(&r->yaml, WW_ERR_INVALID, name->line,
 			                    "%s'%s' stands here twice; add up its shares in one entry", label,
-			                    r->s.rows[row].name);
+			                    name->text);
 	feeds->feed[feeds->n].row = row;
 	feeds->feed[feeds->n].count = count;
 	feeds->feed[feeds->n++].frac = share_frac;

@@ -126,8 +126,8 @@ def test_trim():
         assert len(job["caps"]) == job["gpus"] and sum(cap["trim_w"] for cap in job["caps"]) == 0, job
         near(sum(cap["cap_w"] for cap in job["caps"]) / job["gpus"], job["cap_w"], 1e-6)
         for cap in job["caps"]:
-            words = {1: f"{cap['trim_w']:+.0f} W of its job's watts: a slower chip", 0: "",
-                     -1: f"{cap['trim_w']:+.0f} W for slower chips of its job"}[(cap["trim_w"] > 0) - (cap["trim_w"] < 0)]
+            words = {1: f"{cap['trim_w']:+.0f} W of its job's watts: a chip that needs more", 0: "",
+                     -1: f"{cap['trim_w']:+.0f} W for chips of its job that need more"}[(cap["trim_w"] > 0) - (cap["trim_w"] < 0)]
             assert cap["trim_w"] == int(cap["trim_w"]) and cap["why"].endswith(words), cap
     assert all(cap["trim_w"] == 0 for job in off["jobs"] for cap in job["caps"])
     assert any(cap["trim_w"] > 20 for job in on["jobs"] for cap in job["caps"])

@@ -242,7 +242,8 @@ static bool try_all(const struct options *o, uint32_t n_gpus, double gain_sd)
 		struct result r = {0};
 		set_up(&s, n_gpus, seed, gain_sd);
 		if (!live(&s, WW_TRIM_OFF, &r) || !live(&s, WW_TRIM_ON, &r)) {
-			fprintf(stderr, "seed %llu: a budget was not kept\n", (unsigned long long)seed);
+			fprintf(stderr, "seed %llu: it could not be lived, or safety was broken\n",
+			        (unsigned long long)seed);
 			return false;
 		}
 		add(&sums, &r);

@@ -128,6 +128,36 @@ static void without_trim_caps_are_equal(void **state)
 	tear_down(&r);
 }
 
+/* The other node of a job is another one now, and nothing is known of its GPUs: nothing is moved for that. */
+static void a_node_put_back_moves_nothing(void **state)
+{
+	struct rig r;
+	struct ww_job job = job_of(1, 0.1, 0.5);
+	struct ww_config without;
+	(void)state;
+	plan(&r);
+	begin(&r);
+	place(&job, 0, 0xf);
+	place(&job, 1, 0xf);
+	put(&r, WW_INPUT_JOB, &job);
+	adopt(&r);
+	put_limit(&r, 1, SITE, 2400 + 4 * MIN_W);
+	for (int i = 0; i < 200; i++) {
+		for (int g = 0; g < GPUS; g++)
+			r.peer[0].demand_w[g] = r.peer[1].demand_w[g] = P0_W;
+		if (i == 60) {
+			without = r.config;
+			without.n_nodes = 1;
+			put(&r, WW_INPUT_CONFIG, &without);
+			put(&r, WW_INPUT_CONFIG, &r.config);
+		}
+		tick(&r);
+		for (int g = 0; g < GPUS; g++)
+			assert_near(gpu_of(&r, 0, g)->trim_w, 0, 1);
+	}
+	tear_down(&r);
+}
+
 /* A job that stands still draws little on all its GPUs, each another part of its cap. */
 static void a_pause_moves_nothing(void **state)
 {
@@ -314,6 +344,7 @@ int main(void)
 		cmocka_unit_test(then_they_stay),
 		cmocka_unit_test(moves_follow_the_share),
 		cmocka_unit_test(without_trim_caps_are_equal),
+		cmocka_unit_test(a_node_put_back_moves_nothing),
 		cmocka_unit_test(a_pause_moves_nothing),
 		cmocka_unit_test(heat_moves_nothing),
 		cmocka_unit_test(an_idle_gpu_keeps_its_watts),

@@ -123,19 +123,21 @@ static void for_one_more_job(void **state)
 	(void)state;
 	for (unsigned long n = 1; refused; n++) {
 		struct rig r;
-		struct ww_job job = job_of(9, 0.2, 0.3), gone = {.id = 3};
+		struct ww_job job = job_of(9, 0.2, 0.3), other = job_of(10, 0.2, 0.3), gone = {.id = 3};
 		struct ww_input in;
 		set_up(&r);
 		put(&r, WW_INPUT_JOB, &gone);
+		place(&other, 2, 0x3);
+		put(&r, WW_INPUT_JOB, &other);
 		put_limit(&r, 1, SITE, 3600);
 		run(&r, 5);
-		place(&job, 2, 0xf);
+		place(&job, 2, 0xc); /* one more than there ever were */
 		in = input_of(&r, WW_INPUT_JOB, &job);
 		refused = runs_out(&r, &in, n);
 		if (refused)
 			put(&r, WW_INPUT_JOB, &job);
 		run(&r, 5);
-		assert_int_equal(r.d.n_jobs, 3);
+		assert_int_equal(r.d.n_jobs, 4);
 		tear_down(&r);
 	}
 }

@@ -218,6 +218,10 @@ static void rows(void **state)
 	         "3: row 'q': more than 4096 rows; leave out the lowest"},
 		{HEAD "rows: [{name: r-2}, {name: r, count: 2}]\n" NODES JOBS, INVALID,
 	         "3: row 'r': name: 'r-2' is also the name of the row on line 3; rename one of them"},
+		{HEAD
+	         "rows: [{name: r, count: 2}]\nnodes: [{name: n, count: 2, gpus: 8, host: 1 kW, on: [{row: r, share: "
+	         "50%}, {row: r-2, share: 50%}]}]\n" JOBS,
+	         INVALID, "4: node 'n': on: 'r-2' stands here twice; add up its shares in one entry"},
 		{HEAD "rows: [{name: site, count: 2}]\n" NODES JOBS, INVALID,
 	         "4: node 'n': on: 'site' stands for 2 rows; name one of them, or write a count of 2 or more here"},
 		{HEAD "rows: [{name: site}, {name: r, count: 2, on: q}, {name: q, count: 2, on: r}]\n" NODES JOBS,
