@@ -92,6 +92,31 @@ static void then_they_stay(void **state)
 	tear_down(&r);
 }
 
+/* Each state that is stored serves all of them. */
+static void small_raises_go_together(void **state)
+{
+	struct rig r;
+	float had[GPUS];
+	int raises = 0, stored = 0;
+	(void)state;
+	plan(&r);
+	cut_to(&r, 1200);
+	live(&r, 2);
+	for (int i = 0; i < 60; i++) {
+		for (int g = 0; g < GPUS; g++)
+			had[g] = gpu_of(&r, 0, g)->cap_w;
+		live(&r, 1);
+		for (int g = 0; g < GPUS; g++) {
+			bool rises = gpu_of(&r, 0, g)->cap_w > had[g];
+			raises += rises;
+			assert_true(!rises || r.d.seq % 5 == 0);
+		}
+		stored += r.d.save;
+	}
+	assert_true(raises >= 2 && stored <= 12);
+	tear_down(&r);
+}
+
 /* Another share: the same moves in proportion, in the same step. */
 static void moves_follow_the_share(void **state)
 {
@@ -342,6 +367,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_reach_the_same_pace),
 		cmocka_unit_test(then_they_stay),
+		cmocka_unit_test(small_raises_go_together),
 		cmocka_unit_test(moves_follow_the_share),
 		cmocka_unit_test(without_trim_caps_are_equal),
 		cmocka_unit_test(a_node_put_back_moves_nothing),
