@@ -173,7 +173,7 @@ static void charge_node(ww_control *c, struct node *node)
 			gpu->charge_w = most_known(gpu->charge_w, recorded_limit_w(c, gpu));
 		/* Where nothing binds, its node may also give its recorded limit back. */
 		float free_w = most_known(gpu->ceiling_w, gpu->recorded_w);
-		full_w += is_ready(c, gpu) ? free_w : fmaxf(free_w, gpu->charge_w);
+		full_w += is_ready(c, gpu) ? free_w : most_known(free_w, gpu->charge_w);
 		charge_w += gpu->charge_w;
 	}
 	for (uint32_t l = 0; l < node->config.n_loads; l++) {

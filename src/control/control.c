@@ -194,21 +194,36 @@ static bool asks_to_store(const ww_control *c)
 static void expect_stored(ww_control *c)
 {
 	for (uint32_t g = 0; g < c->n_gpus; g++)
-		c->gpus[g].stored_w = fminf(c->gpus[g].stored_w, c->gpus[g].decided_w);
+		c->gpus[g].stored_w = least_known(c->gpus[g].stored_w, c->gpus[g].decided_w);
 	c->restore_stored = c->restore_stored && c->restore_decided;
+}
+
+/* And the charges of rows, as they are with what was sent. */
+static void tell_gpus(ww_control *c)
+{
+	for (uint32_t r = 0; r < c->n_rows; r++)
+		c->rows[r].charge_w = 0;
+	for (uint32_t n = 0; n < c->n_nodes; n++) {
+		const struct node *node = &c->nodes[n];
+		double charge_w = 0;
+		for (uint32_t g = node->first_gpu; g < node->first_gpu + node->config.n_gpus; g++) {
+			struct gpu *gpu = &c->gpus[g];
+			charge_w += gpu->charge_w;
+			gpu->decided_w = gpu->charge_w;
+			c->gpu_decisions[g] = (struct ww_gpu_decision){gpu->charge_w, gpu->cap_w, gpu->target_w,
+			                                               gpu->moved_w, gpu->why};
+		}
+		for (uint32_t l = 0; l < node->config.n_loads; l++)
+			c->rows[node->config.loads[l].row].charge_w += node->config.loads[l].frac * charge_w;
+	}
 }
 
 static void tell(ww_control *c)
 {
 	struct ww_decision *d = &c->decision;
+	tell_gpus(c);
 	for (uint32_t r = 0; r < c->n_rows; r++)
 		tell_row(&c->rows[r], c->now.mono_us, &c->row_decisions[r]);
-	for (uint32_t g = 0; g < c->n_gpus; g++) {
-		struct gpu *gpu = &c->gpus[g];
-		gpu->decided_w = gpu->charge_w;
-		c->gpu_decisions[g] =
-			(struct ww_gpu_decision){gpu->charge_w, gpu->cap_w, gpu->target_w, gpu->moved_w, gpu->why};
-	}
 	tell_jobs(c);
 	for (uint32_t i = 0; i < c->n_events; i++) {
 		const struct event *e = &c->events[i];
@@ -261,7 +276,6 @@ const struct ww_decision *ww_control_step(ww_control *c, struct ww_now now)
 	update_budgets(c);
 	divide(c);
 	give_orders(c);
-	sum_charges(c);
 	tell(c);
 	return &c->decision;
 }

@@ -238,7 +238,12 @@ static inline bool is_ready(const ww_control *c, const struct gpu *gpu)
 	return !c->nodes[gpu->node].silent && gpu->managed;
 }
 
-/* NAN counts as nothing. */
+/* fminf and fmaxf, which are calls; NAN counts as nothing. */
+static inline float least_known(float a, float b)
+{
+	return b < a || a != a ? b : a;
+}
+
 static inline float most_known(float a, float b)
 {
 	return b > a || a != a ? b : a;

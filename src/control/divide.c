@@ -34,7 +34,7 @@ float lowest_of(const ww_control *c, const struct gpu *gpu)
 float cap_at(const ww_control *c, const struct gpu *gpu, const struct job *job, double cut_frac)
 {
 	float cap_w = (float)(job->curve.p0_w * (1 - cut_frac));
-	return fminf(fmaxf(cap_w, lowest_of(c, gpu)), gpu->ceiling_w);
+	return least_known(most_known(cap_w, lowest_of(c, gpu)), gpu->ceiling_w);
 }
 
 /* ---- Jobs that come without a curve ------------------------------------------------------------------------------------- */
@@ -474,7 +474,7 @@ static void aim(ww_control *c, struct gpu *gpu, bool binds)
 	} else {
 		float plain_w = cap_at(c, gpu, job, job->divided ? job->cut_frac : c->usual_cut);
 		gpu->moved_w = leaning(c, gpu);
-		gpu->target_w = fminf(fmaxf(plain_w + gpu->moved_w, lowest_of(c, gpu)), gpu->ceiling_w);
+		gpu->target_w = least_known(most_known(plain_w + gpu->moved_w, lowest_of(c, gpu)), gpu->ceiling_w);
 		gpu->why = job->why;
 	}
 	if (!gpu->managed)

@@ -60,7 +60,7 @@ static void look(ww_control *c, struct gpu *gpu, void *context)
 	if (!works(c, gpu))
 		return;
 	team->n++;
-	team->used = fmaxf(team->used, gpu->draw_w / gpu->enforced_w);
+	team->used = most_known(team->used, gpu->draw_w / gpu->enforced_w);
 }
 
 /* One that works again has no mean to compare yet: all begin anew. */
@@ -79,8 +79,8 @@ static void measure(ww_control *c, struct gpu *gpu, void *context)
 	team->off2 += off * off;
 	float used = gpu->need_frac / (1 + gpu->lean_w / equal_w);
 	team->needs += gpu->need_frac;
-	team->used = fmaxf(team->used, used);
-	team->least_used = fminf(team->least_used, used);
+	team->used = most_known(team->used, used);
+	team->least_used = least_known(team->least_used, used);
 }
 
 /* ---- Moving ------------------------------------------------------------------------------------------------------------- */
@@ -92,7 +92,7 @@ static void move(ww_control *c, struct gpu *gpu, void *context)
 	if (isnan(gpu->need_frac))
 		return;
 	gpu->lean_frac += GAIN * (gpu->need_frac * (float)team->n / team->needs - 1 - gpu->lean_frac);
-	gpu->lean_frac = fminf(fmaxf(gpu->lean_frac, -LEAN_MOST), LEAN_MOST);
+	gpu->lean_frac = least_known(most_known(gpu->lean_frac, -LEAN_MOST), LEAN_MOST);
 }
 
 static void add_leans(ww_control *c, struct gpu *gpu, void *context)
@@ -114,7 +114,7 @@ static void find_room(ww_control *c, struct gpu *gpu, void *context)
 	float equal_w = equal_cap_of(c, gpu, team), w = wanted_w(gpu, team, equal_w);
 	float most_w = w > 0 ? gpu->ceiling_w - equal_w : equal_w - lowest_of(c, gpu);
 	if (is_ready(c, gpu) && fabsf(w) > most_w)
-		team->part = fminf(team->part, fmaxf(0, most_w) / fabsf(w));
+		team->part = least_known(team->part, most_known(0, most_w) / fabsf(w));
 }
 
 /* What rounding leaves of one GPU's watts goes to the next one. */
@@ -129,7 +129,8 @@ static void lay(ww_control *c, struct gpu *gpu, void *context)
 	if (!is_ready(c, gpu))
 		return;
 	float low_w = ceilf(lowest_of(c, gpu) - equal_w), high_w = floorf(gpu->ceiling_w - equal_w);
-	float w = fminf(fmaxf(gpu->lean_w + roundf(team->carry_w), fminf(low_w, 0)), fmaxf(high_w, 0));
+	float w = least_known(most_known(gpu->lean_w + roundf(team->carry_w), least_known(low_w, 0)),
+	                      most_known(high_w, 0));
 	team->carry_w -= w - gpu->lean_w;
 	gpu->lean_w = w;
 }
@@ -170,7 +171,7 @@ static void learn_noise(struct job *job, const struct team *team)
 {
 	if (team->n_off < 2)
 		return;
-	float var = fmaxf(0, team->off2 - team->off * team->off / team->n_off) / (team->n_off - 1);
+	float var = most_known(0, team->off2 - team->off * team->off / team->n_off) / (team->n_off - 1);
 	job->need_var += SMOOTH * (var - job->need_var);
 }
 
@@ -178,7 +179,7 @@ static void learn_noise(struct job *job, const struct team *team)
 static bool is_uneven(const struct job *job, const struct team *team)
 {
 	float error = sqrtf(job->need_var / (float)job->n_needs);
-	return team->used - team->least_used > fmaxf(EVEN, CHANCE * error);
+	return team->used - team->least_used > most_known(EVEN, CHANCE * error);
 }
 
 static bool is_to_move(ww_control *c, struct job *job, struct team *team)

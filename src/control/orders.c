@@ -69,7 +69,7 @@ static bool is_greeted(const ww_control *c, const struct node *node)
 
 static float level_of(const struct gpu *gpu)
 {
-	return isnan(gpu->cap_w) ? gpu->charge_w : fminf(gpu->cap_w, gpu->charge_w);
+	return isnan(gpu->cap_w) ? gpu->charge_w : least_known(gpu->cap_w, gpu->charge_w);
 }
 
 struct rise {
@@ -104,8 +104,8 @@ static float wish_of(const ww_control *c, const struct gpu *gpu, const struct ri
 	if ((!node->believed || !gpu->managed) && is_short(c, node))
 		return lowest_of(c, gpu);
 	if (gpu->target_w <= level_w || !may_rise(c, gpu))
-		return fminf(gpu->target_w, level_w);
-	float wish_w = fminf(gpu->target_w, level_w + (rise->since_us == WW_NEVER_US ? INFINITY : STAGGER_W));
+		return least_known(gpu->target_w, level_w);
+	float wish_w = least_known(gpu->target_w, level_w + (rise->since_us == WW_NEVER_US ? INFINITY : STAGGER_W));
 	if (rise->since_us == WW_NEVER_US ? wish_w - level_w < DEAD_BAND_W : !slot_is_new(c, gpu, rise))
 		return level_w;
 	return waits_for_others(c, gpu, wish_w) ? level_w : wish_w;
@@ -359,7 +359,7 @@ static void send(ww_control *c, struct node *node, struct ww_command *command)
 	add_outstanding(c, node, command);
 	for (uint32_t i = 0; !node->believed && i < node->config.n_gpus; i++) {
 		float *blind_w = &c->gpus[node->first_gpu + i].blind_w;
-		*blind_w = fminf(*blind_w, command->step[0].cap_w[i]);
+		*blind_w = least_known(*blind_w, command->step[0].cap_w[i]);
 	}
 	*node->last = *command;
 	node->has_last = true;

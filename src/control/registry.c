@@ -601,7 +601,7 @@ static void take_gpu(ww_control *c, struct gpu *gpu, const struct ww_gpu_state *
 	gpu->managed = state->managed;
 	/* The message may be older than what was ordered before it came. */
 	if (isnan(gpu->cap_w))
-		gpu->cap_w = fminf(isnan(gpu->goal_w) ? enforced : gpu->goal_w, gpu->blind_w);
+		gpu->cap_w = least_known(isnan(gpu->goal_w) ? enforced : gpu->goal_w, gpu->blind_w);
 	gpu->blind_w = NAN;
 }
 
