@@ -136,6 +136,7 @@ struct row {
 	double charge_w; /* of its GPUs now */
 	double full_w;   /* of its GPUs at what they may have where no budget binds */
 	double fixed_w;  /* of those that no job is divided for */
+	double low_w;    /* of its GPUs once all that can be steered soon are at their lowest limits */
 	bool binds;
 	double lean_part;     /* of what its GPUs have more than their shares, that it can carry */
 	uint16_t binds_ahead; /* one bit per moment */

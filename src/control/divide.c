@@ -87,27 +87,37 @@ static void find_binding(ww_control *c)
 	}
 }
 
-/* Which jobs are divided, and the watts per row of the GPUs that are not. */
+/* Nodes that have not answered a new leader yet will soon, but for those that did not answer the one before either. */
+static bool is_ready_soon(const ww_control *c, const struct gpu *gpu)
+{
+	const struct node *node = &c->nodes[gpu->node];
+	return gpu->managed && (!node->silent || (greets(c) && !node->was_silent));
+}
+
+/* Which jobs are divided, and the watts per row of the GPUs that are not; and of all GPUs once they are as low as can be. */
 static void take_stock(ww_control *c)
 {
 	for (uint32_t j = 0; j < c->n_jobs; j++)
 		c->jobs[j]->divided = false;
 	for (uint32_t r = 0; r < c->n_rows; r++)
-		c->rows[r].fixed_w = 0;
+		c->rows[r].fixed_w = c->rows[r].low_w = 0;
 	for (uint32_t n = 0; n < c->n_nodes; n++) {
 		const struct node *node = &c->nodes[n];
 		bool binds = node_binds(c, node);
-		double w = 0;
+		double w = 0, low_w = 0;
 		for (uint32_t i = 0; i < node->config.n_gpus; i++) {
 			const struct gpu *gpu = &c->gpus[node->first_gpu + i];
 			bool ready = is_ready(c, gpu);
+			low_w += is_ready_soon(c, gpu) ? node->config.min_w : gpu->charge_w;
 			if (ready && gpu->job)
 				gpu->job->divided |= binds;
 			else
 				w += ready ? node->config.min_w : gpu->charge_w;
 		}
-		for (uint32_t l = 0; l < node->config.n_loads; l++)
+		for (uint32_t l = 0; l < node->config.n_loads; l++) {
 			c->rows[node->config.loads[l].row].fixed_w += node->config.loads[l].frac * w;
+			c->rows[node->config.loads[l].row].low_w += node->config.loads[l].frac * low_w;
+		}
 	}
 }
 
@@ -158,13 +168,6 @@ static void add_share(struct problem *p, struct ww_alloc_job *job, struct ww_row
 		}
 	shares[job->n_rows++] = (struct ww_row_share){row, gpus};
 	p->n_shares++;
-}
-
-/* Nodes that have not answered a new leader yet will soon, but for those that did not answer the one before either. */
-static bool is_ready_soon(const ww_control *c, const struct gpu *gpu)
-{
-	const struct node *node = &c->nodes[gpu->node];
-	return gpu->managed && (!node->silent || (greets(c) && !node->was_silent));
 }
 
 /* Jobs that are divided, by what can be steered of them; all jobs, by what can be steered soon. */
@@ -370,8 +373,8 @@ ww_status divide_again(ww_control *c, struct ww_error *err)
 
 /* ---- Ahead -------------------------------------------------------------------------------------------------------------- */
 
-/* Watts per row of GPUs that will not be divided for, and of the others at their lowest limits if `with_lowest`. */
-static void sum_soon(const ww_control *c, bool with_lowest, double *row_w)
+/* Watts per row of GPUs that will not be divided for. */
+static void sum_soon(const ww_control *c, double *row_w)
 {
 	memset(row_w, 0, c->n_rows * sizeof *row_w);
 	for (uint32_t n = 0; n < c->n_nodes; n++) {
@@ -381,7 +384,7 @@ static void sum_soon(const ww_control *c, bool with_lowest, double *row_w)
 			const struct gpu *gpu = &c->gpus[node->first_gpu + i];
 			if (!is_ready_soon(c, gpu))
 				w += gpu->charge_w;
-			else if (with_lowest || !gpu->job)
+			else if (!gpu->job)
 				w += node->config.min_w;
 		}
 		add_load(node, w, row_w);
@@ -427,7 +430,7 @@ static void look_ahead(ww_control *c)
 	if (c->n_ahead == 0)
 		return;
 	pose(c, &c->ahead_problem, SOON);
-	sum_soon(c, false, c->row_free_w);
+	sum_soon(c, c->row_free_w);
 	for (uint32_t k = 0; k < c->n_ahead; k++)
 		divide_at(c, k, c->row_free_w);
 }
@@ -435,14 +438,11 @@ static void look_ahead(ww_control *c)
 /* The watts that an event lacks even with all that can be steered at its lowest. */
 static void judge_events(ww_control *c)
 {
-	double *low_w = c->row_free_w;
-	sum_soon(c, true, low_w);
 	for (uint32_t i = 0; i < c->n_events; i++) {
 		const struct row *row = find_row(c, c->events[i].told.row);
 		if (row)
 			c->events[i].missing_w =
-				most(0, low_w[row - c->rows] -
-			                        offer_of(row, c->events[i].told.boundary, c->events[i].limit_w));
+				most(0, row->low_w - offer_of(row, c->events[i].told.boundary, c->events[i].limit_w));
 	}
 }
 
