@@ -103,8 +103,12 @@ static float wish_of(const ww_control *c, const struct gpu *gpu, const struct ri
 	/* The level of a GPU that its node does not write is whatever a foreign hand made of it. */
 	if ((!node->believed || !gpu->managed) && is_short(c, node))
 		return lowest_of(c, gpu);
-	if (gpu->target_w <= level_w || !may_rise(c, gpu))
-		return least_known(gpu->target_w, level_w);
+	if (gpu->target_w <= level_w || !may_rise(c, gpu)) {
+		float low_w = least_known(gpu->target_w, level_w);
+		/* Its node may aim higher than what is in force, as where a write hangs: not while watts are missing. */
+		bool rises = gpu->enforced_w < low_w && is_short(c, node);
+		return rises ? most_known(gpu->enforced_w, lowest_of(c, gpu)) : low_w;
+	}
 	float wish_w = least_known(gpu->target_w, level_w + (rise->since_us == WW_NEVER_US ? INFINITY : STAGGER_W));
 	if (rise->since_us == WW_NEVER_US ? wish_w - level_w < DEAD_BAND_W : !slot_is_new(c, gpu, rise))
 		return level_w;
