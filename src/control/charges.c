@@ -176,11 +176,9 @@ static void charge_node(ww_control *c, struct node *node)
 		full_w += is_ready(c, gpu) ? free_w : most_known(free_w, gpu->charge_w);
 		charge_w += gpu->charge_w;
 	}
-	for (uint32_t l = 0; l < node->config.n_loads; l++) {
-		struct row *row = &c->rows[node->config.loads[l].row];
-		row->charge_w += node->config.loads[l].frac * charge_w;
-		row->full_w += node->config.loads[l].frac * full_w;
-	}
+	add_charge(c, node, charge_w);
+	for (uint32_t l = 0; l < node->config.n_loads; l++)
+		c->rows[node->config.loads[l].row].full_w += node->config.loads[l].frac * full_w;
 }
 
 void update_charges(ww_control *c)
@@ -196,11 +194,10 @@ void sum_charges(ww_control *c)
 	for (uint32_t r = 0; r < c->n_rows; r++)
 		c->rows[r].charge_w = 0;
 	for (uint32_t n = 0; n < c->n_nodes; n++) {
-		const struct ww_node_config *config = &c->nodes[n].config;
+		const struct node *node = &c->nodes[n];
 		double charge_w = 0;
-		for (uint32_t i = 0; i < config->n_gpus; i++)
-			charge_w += c->gpus[c->nodes[n].first_gpu + i].charge_w;
-		for (uint32_t l = 0; l < config->n_loads; l++)
-			c->rows[config->loads[l].row].charge_w += config->loads[l].frac * charge_w;
+		for (uint32_t i = 0; i < node->config.n_gpus; i++)
+			charge_w += c->gpus[node->first_gpu + i].charge_w;
+		add_charge(c, node, charge_w);
 	}
 }

@@ -213,8 +213,7 @@ static void tell_gpus(ww_control *c)
 			c->gpu_decisions[g] = (struct ww_gpu_decision){gpu->charge_w, gpu->cap_w, gpu->target_w,
 			                                               gpu->moved_w, gpu->why};
 		}
-		for (uint32_t l = 0; l < node->config.n_loads; l++)
-			c->rows[node->config.loads[l].row].charge_w += node->config.loads[l].frac * charge_w;
+		add_charge(c, node, charge_w);
 	}
 }
 

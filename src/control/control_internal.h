@@ -233,6 +233,13 @@ static inline void add_load(const struct node *node, double w, double *row_w)
 		row_w[node->config.loads[l].row] += node->config.loads[l].frac * w;
 }
 
+/* Charges of a node's GPUs on each row that carries it. */
+static inline void add_charge(ww_control *c, const struct node *node, double charge_w)
+{
+	for (uint32_t l = 0; l < node->config.n_loads; l++)
+		c->rows[node->config.loads[l].row].charge_w += node->config.loads[l].frac * charge_w;
+}
+
 /* Whether a limit can be sent to it. */
 static inline bool is_ready(const ww_control *c, const struct gpu *gpu)
 {
