@@ -325,6 +325,9 @@ static void fill_scripts(struct ww_scene *scene)
 		                                                             .ramp_down_us = from->ramp_down_us,
 		                                                             .ramp_up_us = from->ramp_up_us}};
 	}
+	scene->modes = ww_cli_alloc(s->n_modes, sizeof *scene->modes);
+	for (size_t i = 0; i < s->n_modes; i++)
+		scene->modes[i] = (struct ww_mode_change){s->modes[i].at_us, (enum ww_mode)s->modes[i].mode};
 	for (size_t i = 0; i < s->n_faults; i++)
 		scene->faults[i] = (struct ww_fault){.kind = (enum ww_fault_kind)s->faults[i].kind,
 		                                     .at_us = s->faults[i].at_us,
@@ -359,6 +362,8 @@ static void fill_specs(struct ww_scene *scene)
 	                                     .n_announcements = s->n_events,
 	                                     .faults = scene->faults,
 	                                     .n_faults = s->n_faults,
+	                                     .modes = scene->modes,
+	                                     .n_modes = s->n_modes,
 	                                     .wire = {.loss_frac = wire->loss_frac,
 	                                              .double_frac = wire->double_frac,
 	                                              .delay_least_us = wire->delay_least_us,
@@ -394,13 +399,10 @@ void ww_scene_destroy(struct ww_scene *scene)
 		return;
 	for (size_t i = 0; scene->sweeps && i < scene->scenario->n_jobs; i++)
 		ww_sweep_finish(&scene->sweeps[i]);
-	void *all[] = {scene->nodes,       scene->rows,
-	               scene->loads,       scene->jobs,
-	               scene->sweeps,      scene->row_configs,
-	               scene->told,        scene->node_configs,
-	               scene->true_curves, scene->known_curves,
-	               scene->free_tps,    scene->announcements,
-	               scene->faults,      scene};
+	void *all[] = {
+		scene->nodes,       scene->rows,          scene->loads,        scene->jobs,        scene->sweeps,
+		scene->row_configs, scene->told,          scene->node_configs, scene->true_curves, scene->known_curves,
+		scene->free_tps,    scene->announcements, scene->faults,       scene->modes,       scene};
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
 		free(all[i]);
 }

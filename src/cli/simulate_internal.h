@@ -31,6 +31,7 @@ struct ww_scene {
 	double *free_tps;                            /* of each job where no cap binds, pauses apart */
 	struct ww_announcement *announcements;
 	struct ww_fault *faults;
+	struct ww_mode_change *modes;
 };
 
 /* The scenario lives as long as the scene. WW_ERR_*: one line that names the thing. */

@@ -165,6 +165,15 @@ void ww_simulated_json(const struct ww_simulated *s, ww_json *json)
 	ww_json_count(json, "invariant_broken", ww_broken(run));
 	ww_json_count(json, "led_s", run->led);
 	json_rows_missing(s, run, json);
+	ww_json_begin_array(json, "modes");
+	for (size_t i = 0; i < s->scene->scenario->n_modes; i++) {
+		const struct ww_scenario_mode *mode = &s->scene->scenario->modes[i];
+		ww_json_begin_object(json, NULL);
+		ww_json_number(json, "at_s", (double)mode->at_us / 1e6);
+		ww_json_text(json, "mode", ww_mode_name((enum ww_mode)mode->mode));
+		ww_json_end(json);
+	}
+	ww_json_end(json);
 	ww_json_begin_array(json, "events");
 	for (size_t i = 0; i < run->n_events; i++)
 		json_event(s, i, json);

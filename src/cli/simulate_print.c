@@ -187,6 +187,14 @@ static void print_invariants(const struct ww_run *run, FILE *out)
 		        ww_text_thousands(run->seconds - run->led, without));
 }
 
+static void print_modes(const struct ww_scenario *s, FILE *out)
+{
+	char at[WW_TEXT_TIME];
+	for (size_t i = 0; i < s->n_modes; i++)
+		fprintf(out, "  %-14s  told at %s\n", ww_mode_name((enum ww_mode)s->modes[i].mode),
+		        ww_text_time((double)s->modes[i].at_us / 1e6, at));
+}
+
 static void print_missing(const struct ww_simulated *s, FILE *out)
 {
 	const struct ww_run *run = s->runs[WW_DIVISION_AUTO];
@@ -337,6 +345,7 @@ void ww_simulated_print(const struct ww_simulated *s, FILE *out)
 		print_event(s, s->main_event, out);
 	}
 	print_invariants(run, out);
+	print_modes(s->scene->scenario, out);
 	print_missing(s, out);
 	for (uint32_t i = 0; i < run->n_events; i++) {
 		if (i == s->main_event)

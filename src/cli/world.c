@@ -10,7 +10,7 @@
 #define DEAD_UNTIL_US (WW_NEVER_US / 2)
 #define SECOND_ENDS_US 300000 /* by then every edge has done what follows from it */
 
-enum { ITEM_BEGIN, ITEM_END, ITEM_EVENT, ITEM_JOB, ITEM_JOB_END };
+enum { ITEM_BEGIN, ITEM_END, ITEM_EVENT, ITEM_MODE, ITEM_JOB, ITEM_JOB_END };
 
 int64_t ww_world_now(const ww_world *w)
 {
@@ -276,6 +276,15 @@ static void tell_event(ww_world *w, const struct ww_event *event)
 		ww_world_note_event(w, event);
 }
 
+static void tell_mode(ww_world *w, enum ww_mode mode)
+{
+	if (w->spec.trace)
+		ww_world_trace(w, "mode: %s", ww_mode_name(mode));
+	ww_world_note_unsteady(w);
+	if (ww_world_tell(w, &(struct ww_input){.kind = WW_INPUT_MODE, .u.mode = mode}))
+		w->mode = mode;
+}
+
 static void tells_run(void *world, struct ww_now now)
 {
 	ww_world *w = world;
@@ -283,6 +292,10 @@ static void tells_run(void *world, struct ww_now now)
 	(void)now;
 	if (item->what == ITEM_EVENT) {
 		tell_event(w, &w->spec.announcements[item->index].event);
+		return;
+	}
+	if (item->what == ITEM_MODE) {
+		tell_mode(w, w->spec.modes[item->index].mode);
 		return;
 	}
 	const struct ww_job *job = &w->spec.jobs[item->index];
@@ -317,7 +330,8 @@ static ww_status write_scripts(ww_world *w, struct ww_error *err)
 {
 	const struct ww_plant_spec *plant = w->spec.plant;
 	w->faults.items = calloc(2 * w->spec.n_faults + 1, sizeof *w->faults.items);
-	w->tells.items = calloc(w->spec.n_announcements + 2 * (size_t)plant->n_jobs + 1, sizeof *w->tells.items);
+	size_t n_tells = w->spec.n_announcements + w->spec.n_modes + 2 * (size_t)plant->n_jobs;
+	w->tells.items = calloc(n_tells + 1, sizeof *w->tells.items);
 	if (!w->faults.items || !w->tells.items)
 		return ww_fail(err, WW_ERR_NOMEM, "out of memory");
 	for (size_t i = 0; i < w->spec.n_faults; i++) {
@@ -334,6 +348,8 @@ static ww_status write_scripts(ww_world *w, struct ww_error *err)
 		add_item(&w->tells, plant->jobs[i].start_us, ITEM_JOB, i);
 	for (size_t i = 0; i < w->spec.n_announcements; i++)
 		add_item(&w->tells, w->spec.announcements[i].at_us, ITEM_EVENT, i);
+	for (size_t i = 0; i < w->spec.n_modes; i++)
+		add_item(&w->tells, w->spec.modes[i].at_us, ITEM_MODE, i);
 	qsort(w->faults.items, w->faults.n, sizeof *w->faults.items, order_items);
 	qsort(w->tells.items, w->tells.n, sizeof *w->tells.items, order_items);
 	return WW_OK;

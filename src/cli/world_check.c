@@ -111,7 +111,7 @@ void ww_world_check_node(ww_world *w, uint32_t node)
 
 /* ---- (b) charges <= budgets -------------------------------------------------------------------------------------------- */
 
-/* A command may not raise a GPU on a row that misses watts. One that answers nothing raises nothing: its node sees to it. */
+/* A command may not raise a GPU on a row that misses watts, nor any while raises are frozen. One that answers nothing raises nothing: its node sees to it. */
 static void check_raises(ww_world *w, const struct ww_decision *d, const struct ww_command *command)
 {
 	uint32_t node = ww_world_find_node(w, command->node);
@@ -126,6 +126,9 @@ static void check_raises(ww_world *w, const struct ww_decision *d, const struct 
 			fmax(fmax((double)gpu->charge_w, (double)gpu->cap_w), ww_plant_enforced_w(w->plant, all));
 		if (isnan(cap_w) || !above(cap_w, had_w))
 			continue;
+		if (w->mode == WW_MODE_FREEZE)
+			breach(w, &w->account.broken_b, config->loads[0].row, "(b) a raise while raises are frozen",
+			       (double[]){cap_w, had_w});
 		for (uint32_t l = 0; l < config->n_loads; l++)
 			if (config->loads[l].frac > 0 && d->rows[config->loads[l].row].missing_w > 0)
 				breach(w, &w->account.broken_b, config->loads[l].row,
@@ -175,7 +178,8 @@ static void check_event(ww_world *w, const struct world_event *e)
 	const struct ww_event *v = e->event;
 	const struct ww_row_decision *d = &w->rows[e->row].last;
 	int64_t wall_us = w->clock.now.wall_us + w->controls[w->charge].wall_off_us;
-	bool binds = !v->cancelled && isfinite(v->limit_w) && wall_us >= v->start_us + v->ramp_down_us &&
+	bool let_go = w->mode == WW_MODE_DISENGAGE && v->cls == WW_CLASS_CONTRACT;
+	bool binds = !v->cancelled && !let_go && isfinite(v->limit_w) && wall_us >= v->start_us + v->ramp_down_us &&
 	             wall_us < v->end_us;
 	if (binds && d->boundary == v->boundary && above(d->budget_w, v->limit_w))
 		breach(w, &w->account.broken_b, e->row, "(b) budget above an event's limit",

@@ -45,6 +45,12 @@ struct ww_announcement {
 	struct ww_event event;
 };
 
+/* People let control do something else from now on. */
+struct ww_mode_change {
+	int64_t at_us;
+	enum ww_mode mode;
+};
+
 /* Nodes, rows and jobs of plant and config have the same index. All borrowed while the world lives. */
 struct ww_world_spec {
 	uint64_t seed;
@@ -58,6 +64,8 @@ struct ww_world_spec {
 	size_t n_announcements;
 	const struct ww_fault *faults;
 	size_t n_faults;
+	const struct ww_mode_change *modes;
+	size_t n_modes;
 	struct ww_wire_faults wire;
 	enum ww_division division;
 	struct ww_buf *journal; /* gets the frames (files/files.h) of the controllers in charge, each from the state it

@@ -149,6 +149,7 @@ struct ww_world {
 
 	struct world_gpu *gpus;
 	struct world_row *rows;
+	enum ww_mode mode; /* told last */
 	struct world_event *events;
 	size_t n_events;
 	bool decided;                  /* the decision that the checks know is of the controller in charge */

@@ -25,6 +25,7 @@ const char *ww_why_text(enum ww_why why)
 		"no job on it: at its lowest limit",
 		"waits for free watts",
 		"raised in steps",
+		"would be raised, but raises are frozen",
 		"its node does not answer",
 		"its node has not answered this controller yet",
 		"its node does not write it",
@@ -81,6 +82,19 @@ static ww_status take_division(ww_control *c, enum ww_division division, struct 
 	return WW_OK;
 }
 
+static ww_status take_mode(ww_control *c, enum ww_mode mode, struct ww_error *err)
+{
+	if (mode >= WW_N_MODES)
+		return ww_fail(err, WW_ERR_RANGE, "mode %d does not exist", (int)mode);
+	if (mode == c->mode)
+		return WW_OK;
+	c->mode = mode;
+	c->mode_wall_us = c->now.wall_us;
+	c->news = true;
+	ask_to_store(c);
+	return WW_OK;
+}
+
 static ww_status take(ww_control *c, const struct ww_input *input, struct ww_error *err)
 {
 	switch (input->kind) {
@@ -106,6 +120,8 @@ static ww_status take(ww_control *c, const struct ww_input *input, struct ww_err
 		return WW_OK;
 	case WW_INPUT_DIVISION:
 		return take_division(c, input->u.division, err);
+	case WW_INPUT_MODE:
+		return take_mode(c, input->u.mode, err);
 	case WW_N_INPUT_KINDS:
 		break;
 	}
@@ -228,6 +244,7 @@ static void tell(ww_control *c)
 		const struct event *e = &c->events[i];
 		c->event_decisions[i] = (struct ww_event_decision){.id = e->told.id,
 		                                                   .state = (uint8_t)event_state(e, c->now.wall_us),
+		                                                   .let_go = is_let_go(c, e),
 		                                                   .baseline_w = e->baseline_w,
 		                                                   .limit_w = e->limit_w,
 		                                                   .missing_w = e->missing_w};
@@ -237,6 +254,7 @@ static void tell(ww_control *c)
 	if (d->save)
 		expect_stored(c);
 	d->leads = c->leader.leads;
+	d->mode = (uint8_t)c->mode;
 	d->commands = c->commands;
 	d->needs_save = c->needs_save;
 	d->n_rows = c->n_rows;

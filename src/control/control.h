@@ -42,6 +42,7 @@ enum ww_input_kind {
 	WW_INPUT_METER,
 	WW_INPUT_SAVED, /* the state of decision `saved` (its seq) is stored durably */
 	WW_INPUT_DIVISION,
+	WW_INPUT_MODE, /* what people let control do; kept over take-overs */
 	WW_N_INPUT_KINDS
 };
 
@@ -60,6 +61,7 @@ struct ww_input {
 		const struct ww_meter *meter;
 		uint64_t saved;
 		enum ww_division division;
+		enum ww_mode mode;
 	} u;
 };
 
@@ -83,6 +85,7 @@ enum ww_why {
 	WW_WHY_IDLE,      /* no job */
 	WW_WHY_WAITING,   /* would be raised, but no watts are free yet */
 	WW_WHY_STAGGER,   /* being raised in steps */
+	WW_WHY_FROZEN,    /* would be raised, but people let nothing rise */
 	WW_WHY_SILENT,    /* its node does not answer */
 	WW_WHY_ADOPTING,  /* its node has not yet shown this leader's epoch */
 	WW_WHY_UNMANAGED, /* its node does not write it */
@@ -116,6 +119,7 @@ enum ww_event_state { WW_EVENT_WAITING, WW_EVENT_ACTIVE, WW_EVENT_RAMP_UP, WW_EV
 struct ww_event_decision {
 	uint64_t id;
 	uint8_t state;     /* enum ww_event_state */
+	bool let_go;       /* not kept: people disengaged */
 	double baseline_w; /* NAN where its limit is in watts */
 	double limit_w;
 	double missing_w; /* even with every controllable GPU at its lowest cap; 0 = feasible. NAN = not known yet */
@@ -134,6 +138,7 @@ struct ww_decision {
 	uint64_t seq; /* rises by one with each step */
 	struct ww_now at;
 	bool leads;
+	uint8_t mode; /* enum ww_mode */
 	/* The state (ww_control_save) is to be stored durably and WW_INPUT_SAVED to be put before any command with `needs_save` is
 	 * sent; where that fails these commands are not sent. The others may be sent at once. Also set without such a command:
 	 * until what nobody tells again (inventory, job, event, leader, limits of a hello) is stored, while a successor would

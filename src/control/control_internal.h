@@ -167,6 +167,8 @@ struct room {
 struct ww_control {
 	struct ww_config config; /* rows and nodes are NULL: they live below */
 	enum ww_division division;
+	enum ww_mode mode;
+	int64_t mode_wall_us; /* when it was told last */
 	struct ww_leader leader;
 	int64_t leads_since_us, adopt_until_us;
 	int64_t known_until_us; /* what the leader before this one ordered later is not known; WW_NEVER_US: there was none */
@@ -340,6 +342,8 @@ void update_budgets(ww_control *c);
 /* The offers of all rows for the least budget in [from, to], wall time. */
 void offers_between(const ww_control *c, int64_t from_us, int64_t to_us, struct ww_alloc_row *out);
 enum ww_event_state event_state(const struct event *event, int64_t wall_us);
+/* People disengaged: its budget is not kept. */
+bool is_let_go(const ww_control *c, const struct event *event);
 /* Moments from which nodes must go lower than before, for commands that carry them ahead; at most STEPS_AHEAD. While nodes
  * are greeted the first one stands for all that have come. */
 uint32_t steps_ahead(const ww_control *c, struct ahead *out);

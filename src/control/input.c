@@ -38,6 +38,8 @@ static ww_status check(const struct ww_input *input)
 		return ww_check_meter(input->u.meter, NULL);
 	case WW_INPUT_DIVISION:
 		return (unsigned)input->u.division < WW_N_DIVISIONS ? WW_OK : WW_ERR_RANGE;
+	case WW_INPUT_MODE:
+		return (unsigned)input->u.mode < WW_N_MODES ? WW_OK : WW_ERR_RANGE;
 	case WW_INPUT_LEADER:
 	case WW_INPUT_SAVED:
 		return WW_OK;
@@ -79,6 +81,9 @@ static void put_payload(const struct ww_input *input, struct ww_buf *buf)
 		break;
 	case WW_INPUT_DIVISION:
 		ww_buf_u8(buf, (uint8_t)input->u.division);
+		break;
+	case WW_INPUT_MODE:
+		ww_buf_u8(buf, (uint8_t)input->u.mode);
 		break;
 	case WW_N_INPUT_KINDS:
 		break;
@@ -155,6 +160,11 @@ static void read_payload(struct ww_read *read, struct ww_input_room *room, struc
 		if (out->u.division >= WW_N_DIVISIONS)
 			ww_read_bad(read);
 		break;
+	case WW_INPUT_MODE:
+		out->u.mode = (enum ww_mode)ww_read_u8(read);
+		if (out->u.mode >= WW_N_MODES)
+			ww_read_bad(read);
+		break;
 	case WW_N_INPUT_KINDS:
 		ww_read_bad(read);
 		break;
@@ -164,11 +174,17 @@ static void read_payload(struct ww_read *read, struct ww_input_room *room, struc
 ww_status ww_input_decode(struct ww_read *read, struct ww_input_room *room, struct ww_input *out, struct ww_error *err)
 {
 	static const char *const names[WW_N_INPUT_KINDS] = {
-		[WW_INPUT_CONFIG] = "configuration", [WW_INPUT_LEADER] = "leader",
-		[WW_INPUT_SAMPLE] = "sample",        [WW_INPUT_ACK] = "ack",
-		[WW_INPUT_HELLO] = "hello",          [WW_INPUT_JOB] = "job",
-		[WW_INPUT_EVENT] = "event",          [WW_INPUT_METER] = "meter",
-		[WW_INPUT_SAVED] = "saved",          [WW_INPUT_DIVISION] = "division",
+		[WW_INPUT_CONFIG] = "configuration",
+		[WW_INPUT_LEADER] = "leader",
+		[WW_INPUT_SAMPLE] = "sample",
+		[WW_INPUT_ACK] = "ack",
+		[WW_INPUT_HELLO] = "hello",
+		[WW_INPUT_JOB] = "job",
+		[WW_INPUT_EVENT] = "event",
+		[WW_INPUT_METER] = "meter",
+		[WW_INPUT_SAVED] = "saved",
+		[WW_INPUT_DIVISION] = "division",
+		[WW_INPUT_MODE] = "mode",
 	};
 	size_t before = read->at;
 	uint8_t kind = ww_read_u8(read);
@@ -258,6 +274,7 @@ static void put_events(const struct ww_decision *d, struct ww_buf *buf)
 		const struct ww_event_decision *event = &d->events[i];
 		ww_buf_u64(buf, event->id);
 		ww_buf_u8(buf, event->state);
+		ww_buf_u8(buf, event->let_go);
 		ww_buf_f64(buf, event->baseline_w);
 		ww_buf_f64(buf, event->limit_w);
 		ww_buf_f64(buf, event->missing_w);
@@ -270,6 +287,7 @@ void ww_decision_encode(const struct ww_decision *decision, struct ww_buf *buf)
 	ww_buf_i64(buf, decision->at.mono_us);
 	ww_buf_i64(buf, decision->at.wall_us);
 	ww_buf_u8(buf, decision->leads);
+	ww_buf_u8(buf, decision->mode);
 	ww_buf_u8(buf, decision->save);
 	put_commands(decision, buf);
 	put_rows(decision, buf);

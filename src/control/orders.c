@@ -41,10 +41,12 @@ static bool may_rise(const ww_control *c, const struct gpu *gpu)
 	return !node->silent && gpu->managed && c->now.mono_us >= c->adopt_until_us && !is_short(c, node);
 }
 
-/* When the last event ended whose watts are being given back; WW_NEVER_US: none is. */
+/* When the last event ended whose watts are being given back, or all were let go; WW_NEVER_US: none are. */
 static int64_t restoring_since(const ww_control *c)
 {
 	int64_t since_us = WW_NEVER_US;
+	if (c->mode == WW_MODE_DISENGAGE && c->now.wall_us - c->mode_wall_us < RESTORE_US)
+		since_us = c->mode_wall_us - c->now.wall_us + c->now.mono_us;
 	for (uint32_t i = 0; i < c->n_events; i++) {
 		const struct event *e = &c->events[i];
 		enum ww_event_state state = event_state(e, c->now.wall_us);
@@ -103,6 +105,9 @@ static float wish_of(const ww_control *c, const struct gpu *gpu, const struct ri
 	/* The level of a GPU that its node does not write is whatever a foreign hand made of it. */
 	if ((!node->believed || !gpu->managed) && is_short(c, node))
 		return lowest_of(c, gpu);
+	/* Where watts are missing nothing rises anyway. Watts that one job gives are of no use to others that may not rise. */
+	if (c->mode == WW_MODE_FREEZE && !is_short(c, node))
+		return level_w;
 	if (gpu->target_w <= level_w || !may_rise(c, gpu)) {
 		float low_w = least_known(gpu->target_w, level_w);
 		/* Its node may aim higher than what is in force, as where a write hangs: not while watts are missing. */
@@ -156,6 +161,8 @@ static void set_cap(ww_control *c, struct gpu *gpu, void *context)
 		gpu->raised_us = c->now.mono_us;
 		if (cap_w < gpu->target_w)
 			gpu->why = rise->since_us != WW_NEVER_US ? WW_WHY_STAGGER : WW_WHY_WAITING;
+	} else if (c->mode == WW_MODE_FREEZE && gpu->target_w > level_w && gpu->why < WW_WHY_WAITING) {
+		gpu->why = WW_WHY_FROZEN;
 	} else if (gpu->target_w > level_w + DEAD_BAND_W && gpu->why < WW_WHY_WAITING &&
 	           !waits_for_others(c, gpu, gpu->target_w)) {
 		gpu->why = rise->since_us != WW_NEVER_US && may_rise(c, gpu) ? WW_WHY_STAGGER : WW_WHY_WAITING;
@@ -248,7 +255,7 @@ static uint64_t event_of(const ww_control *c, const struct node *node)
 	for (uint32_t i = 0; i < c->n_events; i++)
 		for (uint32_t l = 0; l < node->config.n_loads; l++)
 			if (c->events[i].told.row == c->rows[node->config.loads[l].row].config.id &&
-			    event_state(&c->events[i], c->now.wall_us) != WW_EVENT_OVER)
+			    !is_let_go(c, &c->events[i]) && event_state(&c->events[i], c->now.wall_us) != WW_EVENT_OVER)
 				return c->events[i].told.id;
 	return 0;
 }
@@ -256,7 +263,8 @@ static uint64_t event_of(const ww_control *c, const struct node *node)
 /* What a lease ends in. A restore is a raise: none before a successor would count it. */
 static uint8_t rule_of(const ww_control *c)
 {
-	return c->config.after == WW_AFTER_RESTORE && !c->restore_stored ? WW_AFTER_HOLD : c->config.after;
+	bool restores = c->mode != WW_MODE_FREEZE && c->restore_stored;
+	return c->config.after == WW_AFTER_RESTORE && !restores ? WW_AFTER_HOLD : c->config.after;
 }
 
 /* A node that is not believed may be lower than is known here: a command that answers nothing never raises. */
@@ -271,7 +279,7 @@ static void write_command(const ww_control *c, const struct node *node, struct w
 	                               .spread_us = 0, /* no step of ours goes up; raises are staggered here */
 	                               .event = event_of(c, node),
 	                               .after = rule_of(c),
-	                               .release_ok = 1,
+	                               .release_ok = c->mode != WW_MODE_FREEZE,
 	                               .n_gpus = node->config.n_gpus,
 	                               .n_steps = 1};
 	for (uint32_t i = 0; i < node->config.n_gpus; i++) {

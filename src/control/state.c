@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STATE_MAGIC UINT64_C(0x3274736572776177) /* "wawrest2" */
+#define STATE_MAGIC UINT64_C(0x3374736572776177) /* "wawrest3" */
 #define SUM_BYTES 8
 #define EVENTS_MAX 100000
 #define JOBS_MAX 1000000
@@ -187,6 +187,8 @@ static void put_all(struct ww_buf *b, const ww_control *c)
 {
 	put_inventory(b, c);
 	ww_buf_u32(b, c->division);
+	ww_buf_u8(b, (uint8_t)c->mode);
+	ww_buf_i64(b, c->mode_wall_us);
 	ww_encode_leader(b, &c->leader);
 	ww_buf_i64(b, c->stored_us);
 	ww_buf_u64(b, c->must_store_after);
@@ -519,6 +521,11 @@ static ww_status get_all(struct ww_read *r, ww_control *c, struct ww_error *err)
 	if (division >= WW_N_DIVISIONS)
 		ww_read_bad(r);
 	c->division = (enum ww_division)division;
+	uint8_t mode = ww_read_u8(r);
+	if (mode >= WW_N_MODES)
+		ww_read_bad(r);
+	c->mode = (enum ww_mode)mode;
+	c->mode_wall_us = get_time(r);
 	ww_decode_leader(r, &c->leader);
 	struct ww_control times = {0};
 	get_times(r, &times);

@@ -78,6 +78,11 @@ enum ww_event_state event_state(const struct event *e, int64_t wall_us)
 	return wall_us < e->told.end_us ? WW_EVENT_ACTIVE : WW_EVENT_RAMP_UP;
 }
 
+bool is_let_go(const ww_control *c, const struct event *e)
+{
+	return c->mode == WW_MODE_DISENGAGE && e->told.cls == WW_CLASS_CONTRACT;
+}
+
 /* ---- Taking events ------------------------------------------------------------------------------------------------------ */
 
 static ww_status add_event(ww_control *c, uint32_t at, struct ww_error *err)
@@ -208,7 +213,7 @@ static double row_offer(const ww_control *c, const struct row *row, int64_t from
 		budget_w[b] = row->config.boundary == b ? row->config.limit_w : (double)INFINITY;
 	for (uint32_t i = 0; i < c->n_events; i++) {
 		const struct event *e = &c->events[i];
-		if (e->told.row == row->config.id)
+		if (e->told.row == row->config.id && !is_let_go(c, e))
 			budget_w[e->told.boundary] = least(budget_w[e->told.boundary], least_budget(e, from_us, to_us));
 	}
 	for (int b = 0; b < WW_N_BOUNDARIES; b++) {
@@ -271,7 +276,7 @@ uint32_t steps_ahead(const ww_control *c, struct ahead *out)
 	for (uint32_t i = 0; i < c->n_events; i++) {
 		const struct event *e = &c->events[i];
 		int64_t ramp_us = ramp_down_us(e), steps = ramp_us > 0 ? RAMP_STEPS : 1;
-		for (int64_t k = 0; k < steps && !e->told.cancelled; k++) {
+		for (int64_t k = 0; k < steps && !e->told.cancelled && !is_let_go(c, e); k++) {
 			int64_t at_us = e->told.start_us + k * ramp_us / steps - lead_us(c);
 			if (at_us > wall_us && at_us < horizon_us)
 				n = add_moment(out, n, at_us);

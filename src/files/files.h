@@ -201,6 +201,12 @@ struct ww_scenario_event {
 	size_t line;
 };
 
+/* From when on people let control do what. */
+struct ww_scenario_mode {
+	int64_t at_us;
+	uint8_t mode; /* enum ww_mode */
+};
+
 /* As struct ww_wire_faults. */
 struct ww_scenario_wire {
 	double loss_frac, double_frac, late_frac;
@@ -248,12 +254,13 @@ struct ww_scenario {
 	struct ww_scenario_curves curves;
 	struct ww_scenario_wire wire;
 	uint32_t n_gpus; /* of all nodes */
-	size_t n_rows, n_nodes, n_jobs, n_events, n_faults;
+	size_t n_rows, n_nodes, n_jobs, n_events, n_faults, n_modes;
 	struct ww_scenario_row *rows;   /* in file order, at least one */
 	struct ww_scenario_node *nodes; /* in file order, at least one */
 	struct ww_scenario_job *jobs;   /* in file order, at least one */
 	struct ww_scenario_event *events;
 	struct ww_scenario_fault *faults; /* at_us rises */
+	struct ww_scenario_mode *modes;   /* at_us rises */
 };
 
 /*

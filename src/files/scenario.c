@@ -13,7 +13,7 @@ struct raw_file {
 	uint32_t seed, objective, after, trim;
 	int64_t duration_us, period_us, lease_us, settle_us;
 	double guard_frac;
-	const struct ww_yaml_node *gpu, *rows, *nodes, *jobs, *curves, *events, *wire, *faults;
+	const struct ww_yaml_node *gpu, *rows, *nodes, *jobs, *curves, *events, *wire, *faults, *modes;
 };
 
 static const struct ww_yaml_field file_fields[] = {
@@ -36,6 +36,7 @@ static const struct ww_yaml_field file_fields[] = {
 	{"events", WW_YAML_ITEMS, false, WW_FIELD(raw_file, events), 0, 0, NULL},
 	{"wire", WW_YAML_KEYS, false, WW_FIELD(raw_file, wire), 0, 0, NULL},
 	{"faults", WW_YAML_ITEMS, false, WW_FIELD(raw_file, faults), 0, 0, NULL},
+	{"modes", WW_YAML_ITEMS, false, WW_FIELD(raw_file, modes), 0, 0, NULL},
 };
 static const struct ww_yaml_table file_table = {"file", NULL, file_fields, WW_N_FIELDS(file_fields)};
 
@@ -331,6 +332,8 @@ static ww_status read_parts(struct ww_scenario_reader *r, const struct raw_file 
 		status = read_wire(r, raw->wire);
 	if (!status && raw->faults)
 		status = ww_scenario_faults(r, raw->faults);
+	if (!status && raw->modes)
+		status = ww_scenario_modes(r, raw->modes);
 	return status;
 }
 
@@ -419,6 +422,7 @@ void ww_scenario_finish(struct ww_scenario *s)
 	free(s->jobs);
 	free(s->events);
 	free(s->faults);
+	free(s->modes);
 	free(s->name);
 	free(s->file);
 	*s = (struct ww_scenario){0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happens: budgets that are announced, changed and cancelled, and faults. */
+/* What happens: budgets that are announced, changed and cancelled, faults, and what people let control do. */
 #include "files/scenario_internal.h"
 
 #include <math.h>
@@ -428,5 +428,39 @@ ww_status ww_scenario_faults(struct ww_scenario_reader *r, const struct ww_yaml_
 		r->s.n_faults++;
 	}
 	qsort(r->s.faults, r->s.n_faults, sizeof *r->s.faults, by_time);
+	return WW_OK;
+}
+
+/* ---- Modes ------------------------------------------------------------------------------------------------------- */
+
+struct raw_mode {
+	int64_t at_us;
+	uint32_t mode;
+};
+
+static const struct ww_yaml_field mode_fields[] = {
+	{"at", WW_YAML_DURATION, true, WW_FIELD(raw_mode, at_us), WW_ANY_TIME},
+	{"mode", WW_YAML_WORD, true, WW_FIELD(raw_mode, mode), 0, 0, "write enforce, freeze or disengage"},
+};
+static const struct ww_yaml_table mode_table = {"mode", NULL, mode_fields, WW_N_FIELDS(mode_fields)};
+
+ww_status ww_scenario_modes(struct ww_scenario_reader *r, const struct ww_yaml_node *list)
+{
+	char label[WW_YAML_LABEL_MAX];
+	size_t number = 0;
+	for (const struct ww_yaml_node *map = list->first; map; map = map->next) {
+		struct raw_mode raw = {0};
+		ww_yaml_label(label, "", &mode_table, map, ++number);
+		ww_status status = ww_yaml_read_map(&r->yaml, map, &mode_table, label, &raw);
+		if (status || (status = ww_scenario_within(r, map, label, "at", raw.at_us)))
+			return status;
+		if (r->s.n_modes > 0 && raw.at_us <= r->s.modes[r->s.n_modes - 1].at_us)
+			return ww_yaml_fail(&r->yaml, WW_ERR_INVALID, ww_yaml_line(map, "at"),
+			                    "%sat: is not after the mode before it; write modes in the order of time",
+			                    label);
+		if (!ww_grow(r->s.modes, r->s.n_modes, 1))
+			return ww_yaml_no_memory(&r->yaml);
+		r->s.modes[r->s.n_modes++] = (struct ww_scenario_mode){raw.at_us, (uint8_t)raw.mode};
+	}
 	return WW_OK;
 }

@@ -98,5 +98,6 @@ ww_status ww_scenario_nodes(struct ww_scenario_reader *r, const struct ww_yaml_n
 ww_status ww_scenario_jobs(struct ww_scenario_reader *r, const struct ww_yaml_node *list) WW_MUST_CHECK;
 ww_status ww_scenario_events(struct ww_scenario_reader *r, const struct ww_yaml_node *list) WW_MUST_CHECK;
 ww_status ww_scenario_faults(struct ww_scenario_reader *r, const struct ww_yaml_node *list) WW_MUST_CHECK;
+ww_status ww_scenario_modes(struct ww_scenario_reader *r, const struct ww_yaml_node *list) WW_MUST_CHECK;
 
 #endif

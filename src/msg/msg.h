@@ -212,6 +212,18 @@ struct ww_leader {
 	bool leads;     /* false: another one leads; decisions carry no commands */
 };
 
+/* What people let control do. Decreases are never held back. */
+enum ww_mode {
+	WW_MODE_ENFORCE = 0, /* budgets are kept, what they leave is given back */
+	WW_MODE_FREEZE,      /* no limit is raised, by no command, lease's end or release */
+	WW_MODE_DISENGAGE, /* budgets of events of class contract are let go and limits restored in steps; rows' own limits
+	                        and protection events are kept */
+	WW_N_MODES
+};
+
+/* "enforce", "freeze", "disengage". Static. */
+const char *ww_mode_name(enum ww_mode mode);
+
 /* ---- Inventory and power plan -------------------------------------------------------------------------------------- */
 
 /*

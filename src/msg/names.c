@@ -13,3 +13,9 @@ const char *ww_class_name(enum ww_class cls)
 	static const char *const names[] = {"contract", "protection"};
 	return cls < WW_N_CLASSES ? names[cls] : "?";
 }
+
+const char *ww_mode_name(enum ww_mode mode)
+{
+	static const char *const names[] = {"enforce", "freeze", "disengage"};
+	return mode < WW_N_MODES ? names[mode] : "?";
+}

@@ -53,6 +53,12 @@ MUTATIONS = [
     ("a node put back is believed at once", "src/control/registry.c",
      "if (from->seen.seq < node->since_seq)\n\t\treturn disbelieve(c, node);",
      ""),
+    ("frozen raises are sent", "src/control/orders.c",
+     "if (c->mode == WW_MODE_FREEZE && !is_short(c, node))\n\t\treturn level_w;",
+     ""),
+    ("disengaged, protection is let go as well", "src/control/timeline.c",
+     "return c->mode == WW_MODE_DISENGAGE && e->told.cls == WW_CLASS_CONTRACT;",
+     "return c->mode == WW_MODE_DISENGAGE;"),
 ]
 
 

@@ -380,6 +380,19 @@ static void draw_wire(struct schedule *s)
 	f->late_most_us = seconds(s, 1, 30);
 }
 
+/* People freeze, disengage, and enforce again. */
+static void draw_modes(struct schedule *s)
+{
+	if (!chance(s, 0.25))
+		return;
+	s->world.n_modes = 1 + below(s, SCHEDULE_MODES);
+	int64_t at_us = seconds(s, 10, 200);
+	for (size_t i = 0; i < s->world.n_modes; i++) {
+		s->modes[i] = (struct ww_mode_change){at_us, (enum ww_mode)below(s, WW_N_MODES)};
+		at_us += seconds(s, 5, 120);
+	}
+}
+
 void schedule_draw(struct schedule *s, uint64_t seed)
 {
 	memset(s, 0, sizeof *s);
@@ -398,9 +411,11 @@ void schedule_draw(struct schedule *s, uint64_t seed)
 	s->world.period_us = (chance(s, 0.8) ? 1 : 2) * WW_SECOND_US;
 	s->world.wall_off_us = chance(s, 0.7) ? 0 : seconds(s, 1, 1000);
 	s->world.division = chance(s, 0.8) ? WW_DIVISION_AUTO : WW_DIVISION_EQUAL;
+	draw_modes(s);
 	s->world.plant = &s->plant;
 	s->world.config = &s->config;
 	s->world.jobs = s->told;
 	s->world.announcements = s->announcements;
 	s->world.faults = s->faults;
+	s->world.modes = s->modes;
 }

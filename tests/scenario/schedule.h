@@ -12,6 +12,7 @@
 #define SCHEDULE_JOBS 5
 #define SCHEDULE_ANNOUNCEMENTS 12
 #define SCHEDULE_FAULTS 16
+#define SCHEDULE_MODES 3
 
 struct schedule {
 	struct ww_rng rng;
@@ -29,6 +30,7 @@ struct schedule {
 	struct ww_job told[SCHEDULE_JOBS];
 	struct ww_announcement announcements[SCHEDULE_ANNOUNCEMENTS];
 	struct ww_fault faults[SCHEDULE_FAULTS];
+	struct ww_mode_change modes[SCHEDULE_MODES];
 };
 
 /* Fills all of it; `world` points into it. */

@@ -113,6 +113,13 @@ TEST_UNUSED static void put_division(struct rig *r, enum ww_division division)
 	put_input(r, &in);
 }
 
+TEST_UNUSED static void put_mode(struct rig *r, enum ww_mode mode)
+{
+	struct ww_input in = input_of(r, WW_INPUT_MODE, NULL);
+	in.u.mode = mode;
+	put_input(r, &in);
+}
+
 TEST_UNUSED static void save(const struct rig *r, struct ww_buf *buf)
 {
 	ww_buf_clear(buf);

@@ -41,6 +41,7 @@ static void fill(struct all *a)
 	a->inputs[WW_INPUT_METER].u.meter = &a->meter;
 	a->inputs[WW_INPUT_SAVED].u.saved = 77;
 	a->inputs[WW_INPUT_DIVISION].u.division = WW_DIVISION_EQUAL;
+	a->inputs[WW_INPUT_MODE].u.mode = WW_MODE_DISENGAGE;
 }
 
 static void encode(const struct ww_input *input, struct ww_buf *buf)
@@ -81,6 +82,9 @@ static void assert_payload(const struct ww_input *in, const struct ww_input *out
 		break;
 	case WW_INPUT_DIVISION:
 		assert_int_equal(out->u.division, in->u.division);
+		break;
+	case WW_INPUT_MODE:
+		assert_int_equal(out->u.mode, in->u.mode);
 		break;
 	case WW_N_INPUT_KINDS:
 		fail();
@@ -131,6 +135,8 @@ static void test_inputs_that_break_their_form_are_not_encoded(void **state)
 	assert_int_equal(ww_input_encode(&all.inputs[WW_INPUT_JOB], &buf), WW_ERR_RANGE);
 	all.inputs[WW_INPUT_DIVISION].u.division = WW_N_DIVISIONS;
 	assert_int_equal(ww_input_encode(&all.inputs[WW_INPUT_DIVISION], &buf), WW_ERR_RANGE);
+	all.inputs[WW_INPUT_MODE].u.mode = WW_N_MODES;
+	assert_int_equal(ww_input_encode(&all.inputs[WW_INPUT_MODE], &buf), WW_ERR_RANGE);
 	all.inputs[0].kind = WW_N_INPUT_KINDS;
 	assert_int_equal(ww_input_encode(&all.inputs[0], &buf), WW_ERR_INVALID);
 	assert_int_equal(buf.n, 0);
@@ -150,8 +156,9 @@ static void assert_refused(const uint8_t *bytes, size_t n, const char *expected)
 
 static void test_damaged_inputs_are_refused(void **state)
 {
-	static const char *const names[WW_N_INPUT_KINDS] = {"configuration", "leader", "sample", "ack",   "hello",
-	                                                    "job",           "event",  "meter",  "saved", "division"};
+	static const char *const names[WW_N_INPUT_KINDS] = {"configuration", "leader",   "sample", "ack",
+	                                                    "hello",         "job",      "event",  "meter",
+	                                                    "saved",         "division", "mode"};
 	static struct all all;
 	struct ww_buf buf = {0};
 	char expected[200];
@@ -256,7 +263,7 @@ static void decide(struct decided *x)
 		.first_gpu = {0, 2, 3},
 		.gpus = {{1, 2, 3, 0, 4}, {5, NAN, 7, -1, 8}, {9, 10, 11, 2, 12}},
 		.jobs = {{1, 2, 3, 4, 5, 6, 7, 8}, {11, 12, 13, 14, 15, 16, 17, NAN}},
-		.events = {{1, 2, NAN, 4, 5}, {6, 1, 8, 9, NAN}},
+		.events = {{1, 2, false, NAN, 4, 5}, {6, 1, true, 8, 9, NAN}},
 		.d = {.seq = 1,
 	              .at = {2, 3},
 	              .leads = true,
@@ -303,6 +310,7 @@ static void test_no_two_decisions_have_the_same_bytes(void **state)
 	SEEN(x.d.at.mono_us++);
 	SEEN(x.d.at.wall_us++);
 	SEEN(x.d.leads = false);
+	SEEN(x.d.mode = WW_MODE_FREEZE);
 	SEEN(x.d.save = true);
 	SEEN(x.d.n_commands = 1);
 	SEEN(x.commands[1].step[2].cap_w[1] = 1);
@@ -335,6 +343,7 @@ static void test_no_two_decisions_have_the_same_bytes(void **state)
 	SEEN(x.d.n_events = 1);
 	SEEN(x.events[1].id = 0);
 	SEEN(x.events[1].state = 0);
+	SEEN(x.events[1].let_go = false);
 	SEEN(x.events[1].baseline_w = 0);
 	SEEN(x.events[1].limit_w = 0);
 	SEEN(x.events[1].missing_w = 0);
@@ -348,7 +357,7 @@ static void test_a_decision_of_nothing(void **state)
 	struct ww_buf buf = {0};
 	(void)state;
 	ww_decision_encode(&nothing, &buf);
-	assert_int_equal(buf.n, 26 + 5 * 4);
+	assert_int_equal(buf.n, 27 + 5 * 4);
 	ww_buf_finish(&buf);
 }
 

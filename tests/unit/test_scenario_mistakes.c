@@ -56,7 +56,8 @@ static void whole_files(void **state)
 		{LEAST "speed: 2\n", INVALID,
 	         "6: speed: unknown key; the keys here are name, seed, duration, period, objective, lease, after, "
 	         "settle, "
-	         "trim, guard, gpu, rows, nodes, jobs, curves, events, wire, faults"},
+	         "trim, guard, gpu, rows, nodes, jobs, curves, events, wire, faults, "
+	         "modes"},
 		{LEAST "name: u\n", INVALID, "6: name: is already on line 1; remove one of them"},
 		{"duration: 1 h\n" ROWS NODES JOBS, INVALID, "1: name: is missing; write a name"},
 		{"name: t\n" ROWS NODES JOBS, INVALID,
@@ -462,6 +463,21 @@ static void events(void **state)
 
 #define FAULT(keys) LEAST "faults:\n- {at: 1 min, what: " keys "}\n"
 
+static void modes(void **state)
+{
+	static const struct mistake mistakes[] = {
+		{LEAST "modes: [{at: 1 min}]\n", INVALID,
+	         "6: mode 1: mode: is missing; write enforce, freeze or disengage"},
+		{LEAST "modes: [{at: 1 min, mode: off}]\n", INVALID,
+	         "6: mode 1: mode: 'off' is not one of its words; write enforce, freeze or disengage"},
+		{LEAST "modes: [{at: 1 h, mode: freeze}]\n", RANGE,
+	         "6: mode 1: at: 3600 s is not before the end of the scenario, 3600 s; correct it or the duration"},
+		{LEAST "modes: [{at: 1 min, mode: freeze}, {at: 1 min, mode: enforce}]\n", INVALID,
+	         "6: mode 2: at: is not after the mode before it; write modes in the order of time"},
+	};
+	CHECK_ALL(mistakes);
+}
+
 static void faults(void **state)
 {
 	static const struct mistake mistakes[] = {
@@ -554,7 +570,7 @@ int main(void)
 		cmocka_unit_test(whole_files), cmocka_unit_test(own_keys),    cmocka_unit_test(gpus_wires_and_curves),
 		cmocka_unit_test(rows),        cmocka_unit_test(nodes),       cmocka_unit_test(jobs),
 		cmocka_unit_test(places),      cmocka_unit_test(event_times), cmocka_unit_test(events),
-		cmocka_unit_test(faults),      cmocka_unit_test(long_lists),
+		cmocka_unit_test(faults),      cmocka_unit_test(modes),       cmocka_unit_test(long_lists),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
