@@ -61,6 +61,7 @@ struct ww_event_run {
 	uint32_t announced, begins;            /* it is told; power is to fall, if that could be known by then */
 	uint32_t first, from, end, over;       /* over: its ramp up has ended, perhaps after the scenario */
 	uint32_t led;                          /* seconds from `announced` to `end` with a controller in charge */
+	double measured_frac;                  /* of the minutes behind the baseline, by the meter; NAN = not known */
 	double baseline_w, limit_w, missing_w; /* NAN = not known; missing as control said last while it was in force */
 	double *power_w, *budget_w, *dips_w;   /* per second; the true power at the event's boundary */
 	struct ww_job_mean *before, *during;   /* per job */
@@ -155,6 +156,7 @@ struct ww_simulated {
 /* Power of one event in one run; NAN = not known, as of an event that never came into force. */
 struct ww_event_figures {
 	double baseline_w, budget_w;
+	double measured_frac;          /* of the ten minutes behind the baseline, by the meter */
 	double before_w, mean_w;       /* power in the hour before, and from the end of the ramp to the end */
 	double worst_over_w;           /* largest power - budget from the end of the ramp to the end */
 	double unused_frac, dips_frac; /* watts left unused, of the baseline; those of pauses apart */

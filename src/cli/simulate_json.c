@@ -10,6 +10,7 @@ static const char *const run_names[WW_N_RUNS] = {
 static void json_power(ww_json *json, const struct ww_event_figures *f)
 {
 	ww_json_number(json, "baseline_power_w", f->baseline_w);
+	ww_json_number(json, "baseline_measured_frac", f->measured_frac);
 	ww_json_number(json, "budget_w", f->budget_w);
 	ww_json_number(json, "before_mean_power_w", f->before_w);
 	ww_json_number(json, "event_mean_power_w", f->mean_w);

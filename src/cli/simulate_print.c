@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#define MOSTLY 0.95 /* of the minutes behind a baseline: where less was measured, people are told */
+
 static const struct {
 	enum ww_division division;
 	const char *name;
@@ -64,6 +66,9 @@ static void print_cut(const struct ww_simulated *s, const struct ww_event_run *e
 		fprintf(out, "  cut             %s asked of %s W, a budget of %s W; %s given\n",
 		        percent(1 - f->budget_w / f->baseline_w, asked), watts(f->baseline_w, baseline),
 		        watts(f->budget_w, budget), percent(1 - f->mean_w / f->baseline_w, given));
+	if (!isnan(e->told->cut_frac) && e->measured_frac < MOSTLY)
+		fprintf(out, "  baseline        the meter told of %.0f of the 600 s behind it\n",
+		        600 * e->measured_frac);
 	fprintf(out, "  worst second    %s W (%s) %s the budget\n", watts(fabs(f->worst_over_w), over),
 	        percent(fabs(f->worst_over_w) / f->budget_w, asked), f->worst_over_w > 0 ? "ABOVE" : "below");
 	if (f->missing_w > 0) {

@@ -95,6 +95,7 @@ struct ww_event_figures ww_event_figures(const struct ww_run *run, size_t event)
 	const struct ww_event_run *e = &run->events[event];
 	uint32_t before = hour_before(e->first);
 	struct ww_event_figures f = {.baseline_w = e->baseline_w,
+	                             .measured_frac = e->measured_frac,
 	                             .budget_w = e->limit_w,
 	                             .before_w = mean_of(e->power_w, before, e->first),
 	                             .mean_w = mean_of(e->power_w, e->from, e->end),

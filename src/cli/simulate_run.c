@@ -92,7 +92,7 @@ static void start_events(const struct ww_scene *scene, struct ww_run *run)
 	for (uint32_t i = 0; i < run->n_events; i++) {
 		struct ww_event_run *e = &run->events[i];
 		time_event(scene, run->seconds, e);
-		e->baseline_w = e->limit_w = e->missing_w = NAN;
+		e->baseline_w = e->measured_frac = e->limit_w = e->missing_w = NAN;
 		e->power_w = ww_cli_alloc(run->seconds, sizeof *e->power_w);
 		e->budget_w = ww_cli_alloc(run->seconds, sizeof *e->budget_w);
 		e->dips_w = ww_cli_alloc(run->seconds, sizeof *e->dips_w);
@@ -156,6 +156,7 @@ static void hear_of_event(struct ww_event_run *e, uint64_t id, const struct ww_d
 			continue;
 		if (!isnan(event->baseline_w))
 			e->baseline_w = event->baseline_w;
+		e->measured_frac = event->measured_frac;
 		if (!isnan(event->missing_w) && event->state <= WW_EVENT_ACTIVE)
 			e->missing_w = event->missing_w;
 	}

@@ -131,9 +131,9 @@ static bool may_have_restored(const ww_control *c, const struct node *node)
 		if (o->restores_us > 0 && (unheard || c->now.mono_us - o->sent_us >= o->restores_us - TICKS_US))
 			return true;
 	}
-	if (c->config.after != WW_AFTER_RESTORE || node->believed || c->known_until_us == WW_NEVER_US)
+	if (!c->restores_before || node->believed || c->known_until_us == WW_NEVER_US)
 		return false;
-	return unheard || c->now.mono_us - c->known_until_us >= c->config.valid_for_us - TICKS_US;
+	return unheard || c->now.mono_us - c->known_until_us >= c->lease_before_us - TICKS_US;
 }
 
 /* The lower limit was read back, and the draw followed it or is known not to. */

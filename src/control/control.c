@@ -246,10 +246,12 @@ static void tell(ww_control *c)
 		                                                   .state = (uint8_t)event_state(e, c->now.wall_us),
 		                                                   .let_go = is_let_go(c, e),
 		                                                   .baseline_w = e->baseline_w,
+		                                                   .measured_frac = e->measured_frac,
 		                                                   .limit_w = e->limit_w,
 		                                                   .missing_w = e->missing_w};
 	}
 	c->restore_decided = c->config.after == WW_AFTER_RESTORE;
+	c->lease_decided_us = c->config.valid_for_us;
 	d->save = asks_to_store(c);
 	if (d->save)
 		expect_stored(c);
@@ -289,6 +291,7 @@ const struct ww_decision *ww_control_step(ww_control *c, struct ww_now now)
 		return &c->decision;
 	update_charges(c);
 	update_draws(c);
+	remember_draws(c);
 	update_lags(c, since_us);
 	update_budgets(c);
 	divide(c);

@@ -118,9 +118,10 @@ enum ww_event_state { WW_EVENT_WAITING, WW_EVENT_ACTIVE, WW_EVENT_RAMP_UP, WW_EV
 
 struct ww_event_decision {
 	uint64_t id;
-	uint8_t state;     /* enum ww_event_state */
-	bool let_go;       /* not kept: people disengaged */
-	double baseline_w; /* NAN where its limit is in watts */
+	uint8_t state;        /* enum ww_event_state */
+	bool let_go;          /* not kept: people disengaged */
+	double baseline_w;    /* NAN where its limit is in watts */
+	double measured_frac; /* of the ten minutes behind it, by the meter; the rest by the GPUs' draw, or left out */
 	double limit_w;
 	double missing_w; /* even with every controllable GPU at its lowest cap; 0 = feasible. NAN = not known yet */
 };

@@ -22,6 +22,7 @@
 #define GREETING_US (3 * WW_SECOND_US)   /* for nodes to answer a new leader */
 #define LEAD_EXTRA_US (2 * WW_SECOND_US) /* a budget counts that much before it starts, besides settle_us */
 #define AHEAD_US (24 * 3600 * WW_SECOND_US)
+#define EVENTS_MAX 100000
 
 /* A command that its node may have accepted or may accept yet. */
 struct outstanding {
@@ -106,9 +107,9 @@ struct job {
 
 struct event {
 	struct ww_event told;
-	double base_w;  /* where ramps start and end */
-	double limit_w; /* resolved */
-	double baseline_w, missing_w;
+	double base_w;                               /* where ramps start and end */
+	double limit_w;                              /* resolved */
+	double baseline_w, measured_frac, missing_w; /* measured_frac: part of the baseline that the meter showed */
 };
 
 struct row {
@@ -118,16 +119,16 @@ struct row {
 	float residual[RESIDUALS];
 	uint32_t n_residuals, next_residual;
 	double non_gpu_w; /* in use at the meter's boundary: above the readings, and not moving with every one; NAN = none */
-	int64_t bound_us; /* last reading behind it */
-	bool bound_is_old;
+	int64_t bound_us;   /* last reading behind it */
+	bool bound_is_old;  /* as of the last step */
 	double draw_w;      /* of its GPUs by the last samples, NAN = some are not known */
 	double slow_draw_w; /* smoothed over about a minute, NAN = none */
 	double from_w;      /* the same in use: moves in steps */
 	double lag_w;       /* draw that what follows late may still be following, NAN = none */
 	struct span {
-		int64_t number;         /* of the span of wall time */
-		double power_w, draw_w; /* sums of readings */
-		uint32_t n, n_draws;
+		int64_t number;                   /* of the span of wall time */
+		double power_w, beside_w, draw_w; /* sums: of readings, of the draws of their moments, of all draws */
+		uint32_t n, n_beside, n_draws;
 	} spans[SPANS];
 	/* Of this step. */
 	double budget_w, guard_w; /* at `boundary`; INFINITY = none */
@@ -172,12 +173,15 @@ struct ww_control {
 	struct ww_leader leader;
 	int64_t leads_since_us, adopt_until_us;
 	int64_t known_until_us; /* what the leader before this one ordered later is not known; WW_NEVER_US: there was none */
-	int64_t stored_us;      /* when a state was stored last */
-	int64_t draws_us;       /* when draws were summed up last; WW_NEVER_US: something is newer */
+	bool restores_before;    /* its leases ended in a restore, */
+	int64_t lease_before_us; /* so long after they were sent at the earliest */
+	int64_t stored_us;       /* when a state was stored last */
+	int64_t draws_us;        /* when draws were summed up last; WW_NEVER_US: something is newer */
 	struct ww_now now;
 	uint64_t steps;
 	int64_t offset_us;         /* mono - wall of the last step or input: moves times on a take-over */
 	uint64_t must_store_after; /* seq of the last decision without it */
+	int64_t lease_decided_us;  /* how long leases are: in the last decision */
 	bool restore_decided,
 		restore_stored; /* leases end in a restore: in the last decision; in the state that was stored last */
 	uint64_t last_seq;      /* the highest of a command in this epoch, to whatever node */
@@ -319,6 +323,11 @@ float recorded_limit_w(const ww_control *c, const struct gpu *gpu);
  * release may restore. */
 float top_of(const ww_control *c, const struct ww_command *command, const struct gpu *gpu, uint32_t i, uint32_t first);
 
+/* ---- state.c ---------------------------------------------------------------------------------------------------------- */
+
+/* Inventory and power plan, as they were told. */
+void encode_inventory(const ww_control *c, struct ww_buf *b);
+
 /* ---- non_gpu.c ------------------------------------------------------------------------------------------------------- */
 
 ww_status take_meter(ww_control *c, const struct ww_meter *meter, struct ww_now at, struct ww_error *err);
@@ -331,8 +340,15 @@ void update_lags(ww_control *c, int64_t since_us);
 double non_gpu_at(const struct row *row, int boundary, double charge_w);
 /* The largest charge of GPUs with which a budget at this boundary is kept. */
 double offer_of(const struct row *row, int boundary, double budget_w);
-/* Mean power of the row at a boundary over the last minutes; NAN = not known. */
-double baseline_of(const struct row *row, int boundary, int64_t wall_us);
+/* Draws of GPUs as they are now, for baselines. */
+void remember_draws(ww_control *c);
+/* Mean power of the row at a boundary over the last minutes; NAN = not known. Late readings count when they were taken; where
+ * the meter said nothing, what the GPUs drew and what the meter showed beyond them at other times. */
+struct baseline {
+	double power_w;
+	double measured_frac; /* of those minutes, by the meter */
+};
+struct baseline baseline_of(const struct row *row, int boundary, int64_t wall_us);
 
 /* ---- timeline.c ------------------------------------------------------------------------------------------------------ */
 

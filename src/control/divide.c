@@ -440,9 +440,9 @@ static void judge_events(ww_control *c)
 {
 	for (uint32_t i = 0; i < c->n_events; i++) {
 		const struct row *row = find_row(c, c->events[i].told.row);
-		if (row)
-			c->events[i].missing_w =
-				most(0, row->low_w - offer_of(row, c->events[i].told.boundary, c->events[i].limit_w));
+		c->events[i].missing_w =
+			row ? most(0, row->low_w - offer_of(row, c->events[i].told.boundary, c->events[i].limit_w))
+			    : (double)NAN; /* the row is not in the power plan any more */
 	}
 }
 

@@ -276,6 +276,7 @@ static void put_events(const struct ww_decision *d, struct ww_buf *buf)
 		ww_buf_u8(buf, event->state);
 		ww_buf_u8(buf, event->let_go);
 		ww_buf_f64(buf, event->baseline_w);
+		ww_buf_f64(buf, event->measured_frac);
 		ww_buf_f64(buf, event->limit_w);
 		ww_buf_f64(buf, event->missing_w);
 	}

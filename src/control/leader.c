@@ -38,6 +38,9 @@ static void move_times(ww_control *c, int64_t by_us)
 	move(c, &c->decision.at.mono_us, by_us);
 	move(c, &c->stored_us, by_us);
 	c->known_until_us = c->decision.seq ? c->decision.at.mono_us : WW_NEVER_US;
+	/* By what it decided last, not by a configuration that was told since. */
+	c->restores_before = c->restore_decided;
+	c->lease_before_us = c->lease_decided_us;
 }
 
 void take_leader(ww_control *c, const struct ww_leader *leader, struct ww_now at)

@@ -20,6 +20,8 @@
 #define OLD_US (60 * WW_SECOND_US) /* a meter that was silent for so long bounds nothing alone */
 #define LAG_US 3e8                 /* fans and cooling follow a fall within minutes */
 #define PLAUSIBLE 0.9  /* of what its GPUs draw by their own sensors: a meter that shows less is dead or turned round */
+#define SURPLUS 1.1    /* times what its GPUs draw, */
+#define GLITCH 3.0     /* and times what was there beyond them lately: a meter that shows more counts for no baseline */
 #define OLDEST_MS 2500 /* a reading that is older cannot be held against draws of now */
 #define FROM_STEP 0.01 /* the smoothed draw in use moves when it is off by that much */
 
@@ -51,49 +53,168 @@ static void take_residual(struct row *row, double power_w)
 		row->non_gpu_w = bound + STEP_UP * scale;
 }
 
-static void remember(struct row *row, double power_w, int64_t wall_us)
+/* ---- What was drawn lately ---------------------------------------------------------------------------------------------- */
+
+static struct span *span_at(struct row *row, int64_t wall_us)
 {
 	int64_t number = wall_us / SPAN_US;
 	struct span *span = &row->spans[(number % SPANS + SPANS) % SPANS];
 	if (span->number != number)
 		*span = (struct span){.number = number};
-	span->power_w += power_w;
-	span->n++;
-	if (isnan(row->draw_w))
-		return;
-	span->draw_w += row->draw_w;
-	span->n_draws++;
+	return span;
 }
 
-ww_status take_meter(ww_control *c, const struct ww_meter *meter, struct ww_now at, struct ww_error *err)
+void remember_draws(ww_control *c)
 {
-	ww_status status = ww_check_meter(meter, err);
-	struct row *row = find_row(c, meter->row);
-	if (status)
-		return status;
-	if (!row)
-		return ww_fail(err, WW_ERR_NOT_FOUND, "a meter's reading is of a row that is not in the power plan");
-	row->meter = meter->power_w;
-	if (!ww_reading_known(&meter->power_w) || meter->power_w.age_ms > OLDEST_MS)
-		return WW_OK; /* of another time than the draws known here */
-	row->meter_us = at.mono_us;
-	update_draws(c);
-	if (!row->config.has_meter)
-		return WW_OK;
-	if (meter->power_w.value < PLAUSIBLE * row->draw_w) {
-		row->meter = (struct ww_reading){NAN, UINT16_MAX, WW_READING_IMPLAUSIBLE};
-		return WW_OK;
+	for (uint32_t r = 0; r < c->n_rows; r++) {
+		struct row *row = &c->rows[r];
+		if (!row->config.has_meter || isnan(row->draw_w))
+			continue;
+		struct span *span = span_at(row, c->now.wall_us);
+		span->draw_w += row->draw_w;
+		span->n_draws++;
 	}
-	remember(row, meter->power_w.value, at.wall_us);
+}
+
+static bool is_recent(const struct span *span, int64_t wall_us)
+{
+	return span->number > wall_us / SPAN_US - SPANS && span->number <= wall_us / SPAN_US;
+}
+
+/* What the meter shows in a span, and what the GPUs drew then: in the mean of the spans in which both are known. NAN: none. */
+struct shown {
+	double power_w, draw_w;
+};
+
+static struct shown shown_lately(const struct row *row, int64_t wall_us)
+{
+	struct shown sum = {0};
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < SPANS; i++) {
+		const struct span *span = &row->spans[i];
+		if (!is_recent(span, wall_us) || !span->n_beside)
+			continue;
+		n++;
+		sum.power_w += span->power_w / span->n;
+		sum.draw_w += span->beside_w / span->n_beside;
+	}
+	return (struct shown){n ? sum.power_w / n : (double)NAN, n ? sum.draw_w / n : (double)NAN};
+}
+
+/* Mean power in a span; of moments in which the meter said nothing, by what the GPUs drew. NAN: nothing is known. */
+static double power_in(const struct row *row, int boundary, const struct span *span, struct shown shown)
+{
+	double draw_w = span->n_draws ? span->draw_w / span->n_draws : (double)NAN;
+	if (boundary == WW_BOUNDARY_GPU)
+		return draw_w;
+	if (boundary != row->config.meter_boundary)
+		return draw_w + row->config.fixed_w[boundary] + row->config.follow[boundary] * draw_w;
+	if (span->n)
+		shown = (struct shown){span->power_w / span->n,
+		                       span->n_beside ? span->beside_w / span->n_beside : (double)NAN};
+	double more_w = (1 + row->config.follow[boundary]) * (draw_w - shown.draw_w);
+	return span->n && isnan(more_w) ? shown.power_w : shown.power_w + more_w;
+}
+
+struct baseline baseline_of(const struct row *row, int boundary, int64_t wall_us)
+{
+	struct shown shown = shown_lately(row, wall_us);
+	double power_w = 0, known = 0, measured = 0;
+	for (uint32_t i = 0; i < SPANS; i++) {
+		const struct span *span = &row->spans[i];
+		double w = is_recent(span, wall_us) ? power_in(row, boundary, span, shown) : (double)NAN;
+		double part = span->number == wall_us / SPAN_US
+		                      ? (double)(wall_us % SPAN_US + WW_SECOND_US) / (double)SPAN_US
+		                      : 1;
+		if (isnan(w))
+			continue;
+		power_w += part * w;
+		known += part;
+		measured += boundary == row->config.meter_boundary && !span->n ? 0 : part;
+	}
+	if (known <= 0)
+		return (struct baseline){(double)NAN, 0};
+	return (struct baseline){power_w / known, least(1, measured * (double)SPAN_US / (double)BASELINE_US)};
+}
+
+/* ---- Meters ------------------------------------------------------------------------------------------------------------- */
+
+static bool is_plausible(double power_w, double draw_w)
+{
+	return !(power_w < PLAUSIBLE * draw_w);
+}
+
+/* One reading that is far off would be much of a baseline. What it says of the rest of the row does no harm: a median bounds
+ * that. */
+static bool is_glitch(const struct row *row, double power_w, double draw_w)
+{
+	return power_w > SURPLUS * (isnan(draw_w) ? row->charge_w : draw_w) + GLITCH * row->non_gpu_w;
+}
+
+/* For baselines: `draw_w` was drawn at that time. */
+static void remember_power(struct row *row, double power_w, double draw_w, int64_t wall_us)
+{
+	if (is_glitch(row, power_w, draw_w))
+		return;
+	struct span *span = span_at(row, wall_us);
+	span->power_w += power_w;
+	span->n++;
+	if (isnan(draw_w))
+		return;
+	span->beside_w += draw_w;
+	span->n_beside++;
+}
+
+/* A reading of a time that is not held against draws of now. */
+static void take_late(struct row *row, const struct ww_reading *power_w, int64_t wall_us)
+{
+	const struct span *span = span_at(row, wall_us);
+	double draw_w = span->n_draws ? span->draw_w / span->n_draws : (double)NAN;
+	if (is_plausible(power_w->value, draw_w))
+		remember_power(row, power_w->value, draw_w, wall_us);
+}
+
+static void take_power(struct row *row, double power_w, struct ww_now at)
+{
 	if (isnan(row->draw_w))
-		return WW_OK;
+		return;
 	if (isnan(row->slow_draw_w))
 		row->slow_draw_w = row->draw_w;
 	row->slow_draw_w += (row->draw_w > row->slow_draw_w ? RISES : FALLS) * (row->draw_w - row->slow_draw_w);
 	if (!(fabs(row->slow_draw_w - row->from_w) <= FROM_STEP * row->slow_draw_w))
 		row->from_w = (1 - FROM_STEP / 2) * row->slow_draw_w;
 	row->bound_us = at.mono_us;
-	take_residual(row, meter->power_w.value);
+	take_residual(row, power_w);
+}
+
+ww_status take_meter(ww_control *c, const struct ww_meter *meter, struct ww_now at, struct ww_error *err)
+{
+	ww_status status = ww_check_meter(meter, err);
+	struct row *row = find_row(c, meter->row);
+	const struct ww_reading *power_w = &meter->power_w;
+	int64_t wall_us = at.wall_us - power_w->age_ms * (WW_SECOND_US / 1000);
+	if (status)
+		return status;
+	if (!row)
+		return ww_fail(err, WW_ERR_NOT_FOUND, "a meter's reading is of a row that is not in the power plan");
+	row->meter = *power_w;
+	if (!ww_reading_known(power_w) || power_w->age_ms == UINT16_MAX)
+		return WW_OK;
+	if (power_w->age_ms > OLDEST_MS) {
+		if (row->config.has_meter)
+			take_late(row, power_w, wall_us);
+		return WW_OK;
+	}
+	row->meter_us = at.mono_us;
+	update_draws(c);
+	if (!row->config.has_meter)
+		return WW_OK;
+	if (!is_plausible(power_w->value, row->draw_w)) {
+		row->meter = (struct ww_reading){NAN, UINT16_MAX, WW_READING_IMPLAUSIBLE};
+		return WW_OK;
+	}
+	remember_power(row, power_w->value, row->draw_w, wall_us);
+	take_power(row, power_w->value, at);
 	return WW_OK;
 }
 
@@ -163,25 +284,4 @@ double offer_of(const struct row *row, int boundary, double budget_w)
 	struct rest rest = rest_of(row, boundary);
 	double left_w = budget_w * (1 - row->config.guard_frac) - rest.fixed_w;
 	return left_w <= rest.from_w ? left_w : (left_w + rest.follow * rest.from_w) / (1 + rest.follow);
-}
-
-double baseline_of(const struct row *row, int boundary, int64_t wall_us)
-{
-	struct span sum = {0};
-	for (uint32_t i = 0; i < SPANS; i++) {
-		const struct span *span = &row->spans[i];
-		if (span->number <= wall_us / SPAN_US - SPANS)
-			continue;
-		sum.power_w += span->power_w;
-		sum.draw_w += span->draw_w;
-		sum.n += span->n;
-		sum.n_draws += span->n_draws;
-	}
-	double power_w = sum.n ? sum.power_w / sum.n : (double)NAN;
-	double draw_w = sum.n_draws ? sum.draw_w / sum.n_draws : (double)NAN;
-	if (boundary == WW_BOUNDARY_GPU)
-		return draw_w;
-	if (boundary == row->config.meter_boundary)
-		return power_w;
-	return draw_w + row->config.fixed_w[boundary] + row->config.follow[boundary] * draw_w;
 }

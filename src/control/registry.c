@@ -170,16 +170,23 @@ static ww_status build(ww_control *to, const struct ww_config *config, uint64_t 
 	return WW_OK;
 }
 
+/* A meter that measures something else now has shown nothing yet. */
+static void keep_row(struct row *row, const struct row *old)
+{
+	struct ww_row config = row->config;
+	if (old->config.has_meter != config.has_meter || old->config.meter_boundary != config.meter_boundary)
+		return;
+	*row = *old;
+	row->config = config;
+}
+
 /* What is known of things that stay. */
 static void keep_known(ww_control *to, const ww_control *from)
 {
 	for (uint32_t r = 0; r < to->n_rows; r++) {
 		struct row *row = &to->rows[r], *old = find_row(from, row->config.id);
-		if (old) {
-			struct ww_row config = row->config;
-			*row = *old;
-			row->config = config;
-		}
+		if (old)
+			keep_row(row, old);
 	}
 	for (uint32_t n = 0; n < to->n_nodes; n++) {
 		struct node *node = &to->nodes[n], *old = find_node(from, node->config.id);
@@ -310,15 +317,18 @@ static void settle_back(ww_control *c, bool news)
 	(void)!divide_again(c, NULL);
 }
 
-/* Shorter ones would have every node count as silent. */
-static ww_status check_times(const struct ww_config *config, struct ww_error *err)
+/* What no board can have; shorter leases and boots would have every node count as silent. */
+static ww_status check_nodes(const struct ww_config *config, struct ww_error *err)
 {
 	int64_t least_us = config->settle_us + 10 * WW_SECOND_US;
 	if (config->valid_for_us < 3 * WW_SECOND_US)
 		return ww_fail(err, WW_ERR_RANGE, "configuration: a lease of %g s; give at least 3 s",
 		               (double)config->valid_for_us / 1e6);
 	for (uint32_t n = 0; n < config->n_nodes; n++)
-		if (config->nodes[n].shortest_boot_us < least_us)
+		if ((double)config->nodes[n].max_w > MOST_W)
+			return ww_fail(err, WW_ERR_RANGE, "node '%s': max_w is %g W per GPU; must be at most %g",
+			               config->nodes[n].name, (double)config->nodes[n].max_w, MOST_W);
+		else if (config->nodes[n].shortest_boot_us < least_us)
 			return ww_fail(err, WW_ERR_RANGE,
 			               "node '%s': boots in %g s; give at least 10 s more than settle, %g s",
 			               config->nodes[n].name, (double)config->nodes[n].shortest_boot_us / 1e6,
@@ -349,6 +359,26 @@ static ww_status check_restore(const struct ww_config *config, struct ww_error *
 	return WW_OK;
 }
 
+/* Ends both. */
+static ww_status compare(struct ww_buf *before, struct ww_buf *now, bool *news, struct ww_error *err)
+{
+	bool failed = before->failed || now->failed;
+	*news = failed || before->n != now->n || memcmp(before->bytes, now->bytes, now->n) != 0;
+	ww_buf_finish(before);
+	ww_buf_finish(now);
+	return failed ? ww_fail(err, WW_ERR_NOMEM, "out of memory for what was told") : WW_OK;
+}
+
+/* Whether it says something else than was told before. */
+static ww_status is_config_news(const ww_control *c, const struct ww_config *config, bool *news, struct ww_error *err)
+{
+	struct ww_buf before = {0}, now = {0};
+	if (c->configured)
+		encode_inventory(c, &before);
+	ww_encode_config(&now, config);
+	return compare(&before, &now, news, err);
+}
+
 static void take_inventory(ww_control *to, const ww_control *from)
 {
 	to->rows = from->rows;
@@ -367,9 +397,13 @@ static void take_inventory(ww_control *to, const ww_control *from)
 ww_status take_config(ww_control *c, const struct ww_config *config, struct ww_error *err)
 {
 	ww_control old = *c, fresh = {.configured = true, .config = *config};
+	bool news = true;
 	ww_status status = ww_check_config(config, err);
 	if (!status)
-		status = check_times(config, err);
+		status = is_config_news(c, config, &news, err);
+	if (status || !news)
+		return status;
+	status = check_nodes(config, err);
 	if (!status)
 		status = check_restore(config, err);
 	if (!status)
@@ -388,6 +422,8 @@ ww_status take_config(ww_control *c, const struct ww_config *config, struct ww_e
 	place_jobs(c);
 	status = make_room(c, err);
 	if (!status) {
+		/* A lease shorter than the stored one may end before a successor thinks. */
+		c->restore_stored = c->restore_stored && config->valid_for_us >= old.config.valid_for_us;
 		for (uint32_t j = 0; j < c->n_jobs; j++) /* GPUs may be others, and moves may be off */
 			forget_lean(c, c->jobs[j]);
 		forget_inventory(&old);
@@ -510,17 +546,13 @@ static ww_status put_job(ww_control *c, uint32_t at, struct job *known, struct j
 }
 
 /* Whether it says something else than was told before. */
-static ww_status is_news(const struct job *known, const struct ww_job *told, bool *news, struct ww_error *err)
+static ww_status is_job_news(const struct job *known, const struct ww_job *told, bool *news, struct ww_error *err)
 {
 	struct ww_buf before = {0}, now = {0};
 	if (known)
 		ww_encode_job(&before, &known->told);
 	ww_encode_job(&now, told);
-	bool failed = before.failed || now.failed;
-	*news = !failed && (before.n != now.n || memcmp(before.bytes, now.bytes, now.n) != 0);
-	ww_buf_finish(&before);
-	ww_buf_finish(&now);
-	return failed ? ww_fail(err, WW_ERR_NOMEM, "out of memory for a job") : WW_OK;
+	return compare(&before, &now, news, err);
 }
 
 ww_status take_job(ww_control *c, const struct ww_job *told, struct ww_error *err)
@@ -541,17 +573,18 @@ ww_status take_job(ww_control *c, const struct ww_job *told, struct ww_error *er
 	bool news;
 	status = check_places(c, told, err);
 	if (!status)
-		status = is_news(known, told, &news, err);
+		status = is_job_news(known, told, &news, err);
 	if (status)
 		return status;
+	if (!news)
+		return WW_OK;
 	struct job *job = told_job(known, told);
 	status = job ? put_job(c, at, known, job, err) : ww_fail(err, WW_ERR_NOMEM, "out of memory for a job");
 	free(status ? job : known);
 	if (status)
 		return status;
 	forget_lean(c, job);
-	if (news)
-		ask_to_store(c);
+	ask_to_store(c);
 	return WW_OK;
 }
 

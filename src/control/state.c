@@ -8,7 +8,6 @@
 
 #define STATE_MAGIC UINT64_C(0x3374736572776177) /* "wawrest3" */
 #define SUM_BYTES 8
-#define EVENTS_MAX 100000
 #define JOBS_MAX 1000000
 #define SHARES_MAX 100000000
 
@@ -117,10 +116,13 @@ static void put_row(struct ww_buf *b, const struct row *r)
 	for (uint32_t i = 0; i < SPANS; i++) {
 		ww_buf_i64(b, r->spans[i].number);
 		ww_buf_f64(b, r->spans[i].power_w);
+		ww_buf_f64(b, r->spans[i].beside_w);
 		ww_buf_f64(b, r->spans[i].draw_w);
 		ww_buf_u32(b, r->spans[i].n);
+		ww_buf_u32(b, r->spans[i].n_beside);
 		ww_buf_u32(b, r->spans[i].n_draws);
 	}
+	ww_buf_u8(b, r->bound_is_old);
 	ww_buf_u8(b, r->binds);
 	ww_buf_u32(b, r->binds_ahead);
 }
@@ -131,6 +133,7 @@ static void put_event(struct ww_buf *b, const struct event *e)
 	ww_buf_f64(b, e->base_w);
 	ww_buf_f64(b, e->limit_w);
 	ww_buf_f64(b, e->baseline_w);
+	ww_buf_f64(b, e->measured_frac);
 	ww_buf_f64(b, e->missing_w);
 }
 
@@ -165,7 +168,7 @@ static void put_problem(struct ww_buf *b, const ww_control *c)
 		ww_buf_f64(b, p->rows[r].budget_w);
 }
 
-static void put_inventory(struct ww_buf *b, const ww_control *c)
+void encode_inventory(const ww_control *c, struct ww_buf *b)
 {
 	struct ww_config config = c->config;
 	struct ww_row *rows = calloc(c->n_rows + 1, sizeof *rows);
@@ -185,7 +188,7 @@ static void put_inventory(struct ww_buf *b, const ww_control *c)
 
 static void put_all(struct ww_buf *b, const ww_control *c)
 {
-	put_inventory(b, c);
+	encode_inventory(c, b);
 	ww_buf_u32(b, c->division);
 	ww_buf_u8(b, (uint8_t)c->mode);
 	ww_buf_i64(b, c->mode_wall_us);
@@ -204,7 +207,9 @@ static void put_all(struct ww_buf *b, const ww_control *c)
 	ww_buf_u64(b, c->decision.seq);
 	ww_buf_i64(b, c->decision.at.mono_us);
 	ww_buf_u8(b, (uint8_t)(c->news | c->ready_changed << 1 | c->must_store << 2 | c->restore_decided << 3 |
-	                       c->restore_stored << 4));
+	                       c->restore_stored << 4 | c->restores_before << 5));
+	ww_buf_i64(b, c->lease_before_us);
+	ww_buf_i64(b, c->lease_decided_us);
 	ww_buf_f64(b, c->usual_cut);
 	ww_buf_u8(b, c->ahead_us != WW_NEVER_US);
 	ww_buf_i64(b, c->ahead_us != WW_NEVER_US ? c->ahead_us : 0);
@@ -380,10 +385,13 @@ static void get_row(struct ww_read *r, struct row *row)
 	for (uint32_t i = 0; i < SPANS; i++) {
 		row->spans[i].number = get_time(r);
 		row->spans[i].power_w = ww_read_f64(r);
+		row->spans[i].beside_w = ww_read_f64(r);
 		row->spans[i].draw_w = ww_read_f64(r);
 		row->spans[i].n = ww_read_u32(r);
+		row->spans[i].n_beside = ww_read_u32(r);
 		row->spans[i].n_draws = ww_read_u32(r);
 	}
+	row->bound_is_old = ww_read_u8(r);
 	row->binds = ww_read_u8(r);
 	row->binds_ahead = (uint16_t)ww_read_u32(r);
 }
@@ -394,6 +402,7 @@ static void get_event(struct ww_read *r, struct event *e)
 	e->base_w = ww_read_f64(r);
 	e->limit_w = ww_read_f64(r);
 	e->baseline_w = ww_read_f64(r);
+	e->measured_frac = ww_read_f64(r);
 	e->missing_w = ww_read_f64(r);
 	if (!isfinite(e->base_w) || !isfinite(e->limit_w) || (!r->bad && ww_check_event(&e->told, NULL) != WW_OK))
 		ww_read_bad(r);
@@ -465,6 +474,9 @@ static void get_times(struct ww_read *r, ww_control *c)
 	c->must_store = flags & 4;
 	c->restore_decided = flags & 8;
 	c->restore_stored = flags & 16;
+	c->restores_before = flags & 32;
+	c->lease_before_us = get_time(r);
+	c->lease_decided_us = get_time(r);
 	c->usual_cut = ww_read_f64(r);
 	bool looked = ww_read_u8(r);
 	int64_t ahead_us = get_time(r);
@@ -559,6 +571,9 @@ static ww_status get_all(struct ww_read *r, ww_control *c, struct ww_error *err)
 	c->must_store = times.must_store;
 	c->restore_decided = times.restore_decided;
 	c->restore_stored = times.restore_stored;
+	c->restores_before = times.restores_before;
+	c->lease_before_us = times.lease_before_us;
+	c->lease_decided_us = times.lease_decided_us;
 	c->usual_cut = times.usual_cut;
 	c->ahead_us = times.ahead_us;
 	c->n_ahead = times.n_ahead;

@@ -87,6 +87,9 @@ bool is_let_go(const ww_control *c, const struct event *e)
 
 static ww_status add_event(ww_control *c, uint32_t at, struct ww_error *err)
 {
+	if (c->n_events == EVENTS_MAX)
+		return ww_fail(err, WW_ERR_RANGE, "%d events are known already; wait a day after old ones end",
+		               EVENTS_MAX);
 	if (c->n_events == c->room_events) {
 		uint32_t room = c->room_events ? 2 * c->room_events : 8;
 		struct event *events = realloc(c->events, room * sizeof *events);
@@ -121,7 +124,9 @@ static ww_status resolve(const struct row *row, const struct ww_event *told, int
                          struct ww_error *err)
 {
 	bool keeps = e->told.id == told->id && e->told.row == told->row && e->told.boundary == told->boundary;
-	double baseline_w = keeps && !isnan(e->baseline_w) ? e->baseline_w : baseline_of(row, told->boundary, wall_us);
+	struct baseline baseline = keeps && !isnan(e->baseline_w) ? (struct baseline){e->baseline_w, e->measured_frac}
+	                                                          : baseline_of(row, told->boundary, wall_us);
+	double baseline_w = baseline.power_w;
 	double limit_w = isnan(told->limit_w) ? (1 - told->cut_frac) * baseline_w : told->limit_w;
 	if (isnan(limit_w))
 		return ww_fail(err, WW_ERR_NO_DATA,
@@ -130,6 +135,7 @@ static ww_status resolve(const struct row *row, const struct ww_event *told, int
 	e->told = *told;
 	e->limit_w = limit_w;
 	e->baseline_w = baseline_w;
+	e->measured_frac = baseline.measured_frac;
 	e->base_w = most(limit_w, isnan(baseline_w) ? non_gpu_at(row, told->boundary, row->charge_w) + row->charge_w
 	                                            : baseline_w);
 	return WW_OK;
@@ -198,7 +204,9 @@ ww_status take_event(ww_control *c, const struct ww_event *told, struct ww_now a
 	status = put_event(c, i, told, at, err);
 	if (status)
 		return status;
-	forget_old(c, at.wall_us);
+	/* Not by a wall clock that was set since the last step: the next one may say otherwise. */
+	int64_t by_mono_us = at.mono_us - c->offset_us;
+	forget_old(c, at.wall_us < by_mono_us ? at.wall_us : by_mono_us);
 	ask_to_store(c);
 	return WW_OK;
 }

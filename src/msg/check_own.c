@@ -142,7 +142,11 @@ ww_status ww_check_event(const struct ww_event *v, struct ww_error *err)
 
 ww_status ww_check_meter(const struct ww_meter *v, struct ww_error *err)
 {
-	return msg_check_reading(&v->power_w, "meter: power_w", err);
+	ww_status status = msg_check_reading(&v->power_w, "meter: power_w", err);
+	if (!status && (double)v->power_w.value > MOST_W)
+		return ww_fail(err, WW_ERR_RANGE, "meter: power_w is %g W; must be at most %g",
+		               (double)v->power_w.value, MOST_W);
+	return status;
 }
 
 /* ---- Inventory and power plan ---------------------------------------------------------------------------------------- */

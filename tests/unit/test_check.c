@@ -63,6 +63,7 @@ static void test_mistakes_in_readings(void **state)
 	      "sample: GPU 0: draw_w has status 7; there are 0 to 6");
 	WRONG(meter, v.power_w.value = NAN, WW_ERR_RANGE,
 	      "meter: power_w is nan although its status is known; give a status that says why");
+	WRONG(meter, v.power_w.value = 1e13f, WW_ERR_RANGE, "meter: power_w is 1e+13 W; must be at most 1e+12");
 }
 
 static void test_mistakes_in_messages_of_nodes(void **state)

@@ -207,6 +207,7 @@ static void what_was_accepted_is_stored(void **state)
 	(void)state;
 	set_up(&r);
 	assert_false(r.d.save);
+	r.config.objective = WW_OBJECTIVE_LOG;
 	put(&r, WW_INPUT_CONFIG, &r.config);
 	check_asks_until_stored(&r);
 	put_job(&r, 1, 0, 0.2, 0.5);

@@ -307,7 +307,7 @@ static void beside_an_unmanaged_gpu_the_sum_stays(void **state)
 	tear_down(&r);
 }
 
-static void a_job_told_again_begins_evenly(void **state)
+static void a_job_told_anew_begins_evenly(void **state)
 {
 	struct rig r;
 	(void)state;
@@ -315,7 +315,7 @@ static void a_job_told_again_begins_evenly(void **state)
 	cut_to(&r, 1200);
 	live(&r, 120);
 	assert_true(r.peer[0].limit_w[0] > 305);
-	put_job(&r, 1, 0, 0.1, 0.5);
+	put_job(&r, 1, 0, 0.2, 0.5);
 	live(&r, 4);
 	hold_even(&r, 300);
 	tear_down(&r);
@@ -380,7 +380,7 @@ int main(void)
 		cmocka_unit_test(beside_an_unmanaged_gpu_the_sum_stays),
 		cmocka_unit_test(lowest_limits_hold),
 		cmocka_unit_test(ceilings_hold),
-		cmocka_unit_test(a_job_told_again_begins_evenly),
+		cmocka_unit_test(a_job_told_anew_begins_evenly),
 		cmocka_unit_test(a_saved_state_knows_of_it),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

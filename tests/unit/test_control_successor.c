@@ -720,6 +720,40 @@ static void what_was_cancelled_is_forgotten_some_time(void **state)
 	tear_down_cluster(&c);
 }
 
+/* A configuration that was told since says nothing of the commands of the leader before. */
+static void leases_of_before_end_as_they_were_told(void **state)
+{
+	for (int first = 0; first < 2; first++) {
+		struct cluster c;
+		(void)state;
+		set_up_capped(&c, WW_AFTER_RESTORE);
+		for (int n = 0; n < NODES; n++)
+			quiet(&c.rig, n, true);
+		struct ww_config config = c.rig.config;
+		config.after = WW_AFTER_HOLD;
+		config.valid_for_us = 3600 * SECOND;
+		ww_control_destroy(c.rig.control);
+		pass(&c.rig, 5 * SECOND);
+		assert_int_equal(ww_control_create(&c.rig.control, NULL), WW_OK);
+		assert_int_equal(ww_control_load(c.rig.control, &c.disk, NULL), WW_OK);
+		if (first)
+			put(&c.rig, WW_INPUT_CONFIG, &config);
+		lead(&c.rig, ++c.epoch);
+		if (!first)
+			put(&c.rig, WW_INPUT_CONFIG, &config);
+		c.rig.d.seq = 0;
+		memset(c.rig.gpu, 0, sizeof c.rig.gpu);
+		copy_decision(&c.rig, ww_control_step(c.rig.control, c.rig.now));
+		for (int i = 0; i < 100; i++) {
+			pass(&c.rig, SECOND);
+			step(&c.rig);
+			hold_truth(&c.rig);
+		}
+		assert_near(c.rig.peer[0].limit_w[0], MAX_W, 0);
+		tear_down_cluster(&c);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -749,6 +783,7 @@ int main(void)
 		cmocka_unit_test(a_node_put_back_obeys_nothing_of_before),
 		cmocka_unit_test(at_a_time_that_no_clock_shows_nothing_is_decided),
 		cmocka_unit_test(what_was_cancelled_is_forgotten_some_time),
+		cmocka_unit_test(leases_of_before_end_as_they_were_told),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

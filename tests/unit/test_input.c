@@ -263,7 +263,7 @@ static void decide(struct decided *x)
 		.first_gpu = {0, 2, 3},
 		.gpus = {{1, 2, 3, 0, 4}, {5, NAN, 7, -1, 8}, {9, 10, 11, 2, 12}},
 		.jobs = {{1, 2, 3, 4, 5, 6, 7, 8}, {11, 12, 13, 14, 15, 16, 17, NAN}},
-		.events = {{1, 2, false, NAN, 4, 5}, {6, 1, true, 8, 9, NAN}},
+		.events = {{1, 2, false, NAN, 3, 4, 5}, {6, 1, true, 8, 0.5, 9, NAN}},
 		.d = {.seq = 1,
 	              .at = {2, 3},
 	              .leads = true,
@@ -345,6 +345,7 @@ static void test_no_two_decisions_have_the_same_bytes(void **state)
 	SEEN(x.events[1].state = 0);
 	SEEN(x.events[1].let_go = false);
 	SEEN(x.events[1].baseline_w = 0);
+	SEEN(x.events[1].measured_frac = 0);
 	SEEN(x.events[1].limit_w = 0);
 	SEEN(x.events[1].missing_w = 0);
 	ww_buf_finish(&buf);
