@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+#define OBEYED_W 1.0f /* as near as a read-back comes */
+#define STUCK_US (10 * WW_SECOND_US)
 #define BOOT_MARGIN_US (5 * WW_SECOND_US)
 #define TICKS_US                                                                                                       \
 	(2 * WW_SECOND_US) /* a charge must be there before what it charges: the next decision is a second away */
@@ -153,6 +155,17 @@ static void charge_gpu(const ww_control *c, const struct node *node, struct gpu 
 	gpu->charge_w = has_come_down(c, node, gpu) ? w : most_known(gpu->charge_w, w);
 }
 
+/* A limit whose write hangs, a draw that no limit holds: others must go lower in its place. */
+static void watch_obedience(ww_control *c, const struct node *node, struct gpu *gpu)
+{
+	if (node->silent || !(gpu->charge_w > gpu->cap_w + OBEYED_W))
+		gpu->obeyed_us = c->now.mono_us;
+	bool stuck = c->now.mono_us - gpu->obeyed_us >= c->config.settle_us + STUCK_US;
+	if (stuck != gpu->stuck)
+		c->ready_changed = true;
+	gpu->stuck = stuck;
+}
+
 /* Adds to its rows as well: each walk over all GPUs of a site takes about a millisecond. */
 static void charge_node(ww_control *c, struct node *node)
 {
@@ -171,6 +184,7 @@ static void charge_node(ww_control *c, struct node *node)
 			gpu->charge_w = most_known(gpu->charge_w, boot_limit_w(c, gpu));
 		if (restored)
 			gpu->charge_w = most_known(gpu->charge_w, recorded_limit_w(c, gpu));
+		watch_obedience(c, node, gpu);
 		/* Where nothing binds, its node may also give its recorded limit back. */
 		float free_w = most_known(gpu->ceiling_w, gpu->recorded_w);
 		full_w += is_ready(c, gpu) ? free_w : most_known(free_w, gpu->charge_w);

@@ -29,6 +29,7 @@ const char *ww_why_text(enum ww_why why)
 		"its node does not answer",
 		"its node has not answered this controller yet",
 		"its node does not write it",
+		"does not come down to its cap",
 	};
 	return why < WW_N_WHYS ? texts[why] : "?";
 }

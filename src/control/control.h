@@ -89,6 +89,7 @@ enum ww_why {
 	WW_WHY_SILENT,    /* its node does not answer */
 	WW_WHY_ADOPTING,  /* its node has not yet shown this leader's epoch */
 	WW_WHY_UNMANAGED, /* its node does not write it */
+	WW_WHY_STUCK,     /* it does not come down to its cap; others go lower in its place */
 	WW_N_WHYS
 };
 

@@ -69,21 +69,23 @@ struct node {
 
 struct gpu {
 	uint32_t node;
+	float moved_w;                    /* of its lean_w, in its target */
 	struct job *job;                  /* NULL: none */
 	float enforced_w, draw_w, goal_w; /* last believed; NAN = not known. goal_w: what its node writes again */
 	float boot_w, most_w; /* what its board has after a boot and at most, as its node says; NAN = not known */
 	float recorded_w;     /* found by its node before its first write, NAN = not known */
 	float ceiling_w;      /* where no budget binds */
+	float blind_w;        /* the lowest that this leader ordered while its node was not believed; NAN = nothing */
 	int64_t changed_us;   /* when enforced_w was first seen at this value */
+	int64_t obeyed_us;    /* when it was charged with no more than its cap, last */
 	uint8_t step, held, managed;
 	uint8_t why;
+	bool stuck;                          /* it does not come down to its cap */
 	float charge_w, decided_w, stored_w; /* charge now; in the last decision; in the state that was stored last */
 	float cap_w, target_w;
-	float blind_w;   /* the lowest that this leader ordered while its node was not believed; NAN = nothing */
 	float need_frac; /* its draw as a part of its equal cap, mean since its job's watts were moved; NAN = not known */
 	float lean_frac; /* of its equal cap that it should have more */
 	float lean_w; /* the same in whole watts, as its limits allow; the sum over what can be steered of a job is 0 */
-	float moved_w;     /* of that, in its target */
 	int64_t raised_us; /* last rise of its cap, for steps of a restore */
 };
 
@@ -246,10 +248,10 @@ static inline void add_charge(ww_control *c, const struct node *node, double cha
 		c->rows[node->config.loads[l].row].charge_w += node->config.loads[l].frac * charge_w;
 }
 
-/* Whether a limit can be sent to it. */
+/* Whether it can be steered: a limit can be sent to it, and it follows. */
 static inline bool is_ready(const ww_control *c, const struct gpu *gpu)
 {
-	return !c->nodes[gpu->node].silent && gpu->managed;
+	return !c->nodes[gpu->node].silent && gpu->managed && !gpu->stuck;
 }
 
 /* fminf and fmaxf, which are calls; NAN counts as nothing. */

@@ -91,7 +91,7 @@ static void find_binding(ww_control *c)
 static bool is_ready_soon(const ww_control *c, const struct gpu *gpu)
 {
 	const struct node *node = &c->nodes[gpu->node];
-	return gpu->managed && (!node->silent || (greets(c) && !node->was_silent));
+	return gpu->managed && !gpu->stuck && (!node->silent || (greets(c) && !node->was_silent));
 }
 
 /* Which jobs are divided, and the watts per row of the GPUs that are not; and of all GPUs once they are as low as can be. */
@@ -483,6 +483,8 @@ static void aim(ww_control *c, struct gpu *gpu, bool binds)
 		gpu->why = WW_WHY_ADOPTING;
 	else if (node->silent)
 		gpu->why = WW_WHY_SILENT;
+	else if (gpu->stuck)
+		gpu->why = WW_WHY_STUCK;
 }
 
 static void aim_all(ww_control *c)

@@ -28,6 +28,7 @@ static void move_times(ww_control *c, int64_t by_us)
 	for (uint32_t g = 0; g < c->n_gpus; g++) {
 		c->gpus[g].changed_us = c->now.mono_us;
 		c->gpus[g].blind_w = NAN;
+		c->gpus[g].obeyed_us = c->now.mono_us;
 		move(c, &c->gpus[g].raised_us, by_us);
 	}
 	for (uint32_t r = 0; r < c->n_rows; r++) {

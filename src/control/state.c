@@ -60,10 +60,12 @@ static void put_gpu(struct ww_buf *b, const struct gpu *g)
 		ww_buf_f32(b, values[i]);
 	ww_buf_i64(b, g->changed_us);
 	ww_buf_i64(b, g->raised_us);
+	ww_buf_i64(b, g->obeyed_us);
 	ww_buf_u8(b, g->step);
 	ww_buf_u8(b, g->held);
 	ww_buf_u8(b, g->managed);
 	ww_buf_u8(b, g->why);
+	ww_buf_u8(b, g->stuck);
 }
 
 static void put_curve(struct ww_buf *b, const struct ww_curve *c)
@@ -318,10 +320,12 @@ static void get_gpu(struct ww_read *r, struct gpu *g)
 		ww_read_bad(r);
 	g->changed_us = get_time(r);
 	g->raised_us = get_time(r);
+	g->obeyed_us = get_time(r);
 	g->step = ww_read_u8(r);
 	g->held = ww_read_u8(r);
 	g->managed = ww_read_u8(r);
 	g->why = ww_read_u8(r);
+	g->stuck = ww_read_u8(r);
 	if (g->why >= WW_N_WHYS)
 		ww_read_bad(r);
 }

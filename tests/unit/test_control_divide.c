@@ -261,6 +261,31 @@ static void every_reason_has_its_words(void **state)
 	assert_string_equal(ww_why_text((enum ww_why)99), "?");
 }
 
+/* A draw that no limit holds is made up for by others, until it is held again. */
+static void what_does_not_come_down_others_make_up_for(void **state)
+{
+	struct rig r;
+	(void)state;
+	set_up(&r);
+	put_division(&r, WW_DIVISION_EQUAL);
+	r.peer[0].defiant[1] = true;
+	put_limit(&r, 1, SITE, 3000);
+	run(&r, 10);
+	assert_true(r.row[0].missing_w > 100);
+	run(&r, 20);
+	assert_near(r.row[0].missing_w, 0, 0);
+	assert_true(power_of(&r) <= 3000.01);
+	assert_int_equal(gpu_of(&r, 0, 1)->why, WW_WHY_STUCK);
+	split(&r);
+	run(&r, 5);
+	r.peer[0].defiant[1] = false;
+	run(&r, 60);
+	assert_true(gpu_of(&r, 0, 1)->why != WW_WHY_STUCK);
+	assert_near(r.row[0].missing_w, 0, 0);
+	assert_true(r.row[0].charge_w > 2990);
+	tear_down(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -277,6 +302,7 @@ int main(void)
 		cmocka_unit_test(silent_nodes_take_no_part),
 		cmocka_unit_test(rates_are_sums_of_what_is_known),
 		cmocka_unit_test(every_reason_has_its_words),
+		cmocka_unit_test(what_does_not_come_down_others_make_up_for),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
