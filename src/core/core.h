@@ -188,4 +188,63 @@ struct ww_plan_total ww_plan_total(const ww_plan *plan);
 ww_status ww_alloc_reserve(ww_alloc *alloc, size_t n_jobs, size_t n_rows, size_t n_shares, struct ww_error *err)
 	WW_MUST_CHECK;
 
+/* ---- requeue.c: which jobs to checkpoint and requeue when even the lowest caps do not fit the rows ------------------
+ *
+ * Rows miss watts; a job that is requeued frees some on each row that it is on. Among the sets of jobs that cover what is
+ * missing, the one is chosen with, in this order: the least loss in tier 0 (of equal ones the fewest jobs of tier 0), then
+ * the same in tier 1, tier 2 and tier 3; of sets equal in all that, the one that holds the job of the highest tier (0
+ * first) and lowest id in which they differ. So a job goes only where all that may go of lower tiers do not suffice, and
+ * no job goes whose return still leaves all covered. Where a row cannot be covered at all, everything that may go of it
+ * goes, and what stays missing is told. Independent of the order of jobs.
+ *
+ * Exact where up to 30 candidates, together or of the one tier that is needed, hang together by up to 16 rows that miss
+ * watts, as long as the searches of a call take at most WW_REQUEUE_VISITS steps (about 0.1 s). Else candidates in order of
+ * loss per watt, less those not needed, and one pass of swaps: O(n log n) times rows per job. Watts are counted in whole
+ * 1/65536 W, losses to a part in 2^31 of the largest. docs/allocate.md.
+ */
+
+#define WW_REQUEUE_VISITS 2000000
+
+struct ww_requeue_job {
+	uint64_t id;    /* unique */
+	int tier;       /* 0..3; those of tier 3 are requeued first, those of tier 0 last */
+	bool allowed;   /* may be requeued at all */
+	double freed_w; /* per GPU, 0 or more: its lowest cap less its power when dark */
+	double loss; /* 0 or more: weight x T/T0 at its lowest cap plus the cost of a restart, in one unit for all jobs */
+	uint32_t n_rows;
+	const struct ww_row_share *rows; /* may be NULL when n_rows is 0; no row twice */
+};
+
+/* All borrowed for the call. */
+struct ww_requeue_problem {
+	const struct ww_requeue_job *jobs;
+	size_t n_jobs;
+	const double *missing_w; /* per row; 0 or less: nothing is missing */
+	size_t n_rows;
+};
+
+struct ww_requeue_total {
+	size_t n_taken;
+	size_t n_left; /* rows of which watts stay missing */
+	double loss;   /* of the jobs taken */
+	bool exact;    /* no better set exists; false: a good one that covers as much */
+};
+
+typedef struct ww_requeue ww_requeue;
+
+/* Room for problems of at most so many jobs, rows and shares of jobs on rows: ww_requeue_choose takes no memory. */
+ww_status ww_requeue_create(size_t max_jobs, size_t max_rows, size_t max_shares, ww_requeue **out, struct ww_error *err)
+	WW_MUST_CHECK;
+void ww_requeue_destroy(ww_requeue *requeue);
+
+/* WW_ERR_RANGE for a number outside its range (a NAN always is), WW_ERR_INVALID for an id or row that is there twice or a
+ * problem larger than the room; the last answer is then kept. */
+ww_status ww_requeue_choose(ww_requeue *requeue, const struct ww_requeue_problem *problem, struct ww_error *err)
+	WW_MUST_CHECK;
+
+/* The last answer; borrowed until the next call. */
+const bool *ww_requeue_taken(const ww_requeue *requeue);    /* one per job, in the caller's order */
+const double *ww_requeue_left_w(const ww_requeue *requeue); /* one per row: watts that stay missing, 0 = covered */
+struct ww_requeue_total ww_requeue_result(const ww_requeue *requeue);
+
 #endif
