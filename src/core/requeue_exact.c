@@ -8,15 +8,18 @@
  *
  *     sum_r u_r (need_r - L_r) + sum_j min(0, loss_j - sum_r u_r freed_jr)
  *
- * for any prices u >= 0, with L_r all that the lower tiers free and j the tier's undecided jobs (Lagrange; the prices are
- * found by coordinate ascent).
+ * for any prices u >= 0, with L_r all that the lower tiers free and j the tier's undecided jobs (Lagrange). Prices are found
+ * once per tier, one row after another and then by steps on all rows at once.
  */
 #include "core/requeue_internal.h"
 
 #include <math.h>
 
 #define PRICE_TURNS 8
+#define CLIMB_TURNS 100
+#define CLIMB_PATIENCE 8
 #define NO_ROW UINT32_MAX
+#define COUNTS 64 /* above EXACT_JOBS: COUNTS x loss + number compares as loss, then number */
 
 struct key {
 	int64_t loss[N_TIERS];
@@ -48,6 +51,12 @@ struct search {
 static const struct candidate *job_at(const struct search *s, uint32_t i)
 {
 	return &s->q->jobs[s->first + i];
+}
+
+/* In bounds: loss and number in one. */
+static double cost_of(const struct search *s, uint32_t i)
+{
+	return (double)(COUNTS * job_at(s, i)->loss + 1);
 }
 
 static int compare_keys(const struct key *a, const struct key *b, int n_tiers)
@@ -139,7 +148,7 @@ static double best_price(const struct search *s, int tier, uint32_t row, double 
 	struct step steps[EXACT_JOBS];
 	size_t n = 0;
 	for (uint32_t i = tier ? s->end[tier - 1] : 0; i < s->end[tier]; i++) {
-		double left = (double)job_at(s, i)->loss, watts = (double)s->freed[i][row];
+		double left = cost_of(s, i), watts = (double)s->freed[i][row];
 		for (uint32_t r = 0; r < s->n_rows; r++)
 			left -= r == row ? 0 : price[r] * (double)s->freed[i][r];
 		if (watts > 0 && left <= 0)
@@ -165,21 +174,69 @@ static int64_t common_divisor(int64_t a, int64_t b)
 	return a;
 }
 
+/* The bound at these prices, and how it rises with each. */
+static double bound_at(const struct search *s, int tier, const double *need, double *rise)
+{
+	double bound = 0;
+	for (uint32_t r = 0; r < s->n_rows; r++) {
+		bound += s->price[tier][r] * need[r];
+		rise[r] = need[r];
+	}
+	for (uint32_t i = tier ? s->end[tier - 1] : 0; i < s->end[tier]; i++) {
+		double left = cost_of(s, i);
+		for (uint32_t r = 0; r < s->n_rows; r++)
+			left -= s->price[tier][r] * (double)s->freed[i][r];
+		bound += fmin(0, left);
+		for (uint32_t r = 0; r < s->n_rows && left < 0; r++)
+			rise[r] -= (double)s->freed[i][r];
+	}
+	return bound;
+}
+
+/* Where no single price is better any more, several together may be: Polyak's steps towards `goal`. */
+static void climb(struct search *s, int tier, const double *need, double goal)
+{
+	double *price = s->price[tier], best[EXACT_ROWS] = {0}, rise[EXACT_ROWS], highest = -INFINITY, pace = 1;
+	for (int turn = 0, since = 0; turn < CLIMB_TURNS; turn++) {
+		double bound = bound_at(s, tier, need, rise), square = 0;
+		since = bound > highest ? 0 : since + 1;
+		for (uint32_t r = 0; r < s->n_rows; r++) {
+			best[r] = bound > highest ? price[r] : best[r];
+			if (need[r] > 0 && (price[r] > 0 || rise[r] > 0))
+				square += rise[r] / need[r] * (rise[r] / need[r]);
+		}
+		highest = fmax(highest, bound);
+		if (since == CLIMB_PATIENCE) {
+			pace /= 2;
+			since = 0;
+		}
+		for (uint32_t r = 0; r < s->n_rows; r++)
+			if (need[r] > 0 && square > 0)
+				price[r] = fmax(0, price[r] + pace * fmax(goal - bound, 0) / square * rise[r] /
+				                                      need[r] / need[r]);
+	}
+	for (uint32_t r = 0; r < s->n_rows; r++)
+		price[r] = best[r];
+}
+
 /* `given`: what the higher tiers free in the choice to start from. */
 static void find_prices(struct search *s, int tier, const int64_t *given)
 {
-	double size = 0;
+	double size = 0, need[EXACT_ROWS];
 	const uint32_t end = s->end[tier];
+	for (uint32_t r = 0; r < s->n_rows; r++)
+		need[r] = (double)(s->rem[0][r] - given[r] - s->after[end][r]);
 	for (int turn = 0; turn < PRICE_TURNS; turn++)
 		for (uint32_t r = 0; r < s->n_rows; r++)
-			s->price[tier][r] =
-				best_price(s, tier, r, (double)(s->rem[0][r] - given[r] - s->after[end][r]));
+			s->price[tier][r] = best_price(s, tier, r, need[r]);
+	if (s->n_rows > 1)
+		climb(s, tier, need, (double)(COUNTS * s->best.loss[tier] + s->best.n[tier]));
 	for (uint32_t r = 0; r < s->n_rows; r++)
 		size += s->price[tier][r] * (double)(s->rem[0][r] + s->after[0][r]);
 	for (uint32_t i = end; i-- > (tier ? s->end[tier - 1] : 0);) {
 		for (uint32_t r = 0; r < s->n_rows; r++)
 			s->worth[i] += s->price[tier][r] * (double)s->freed[i][r];
-		s->gain[i] = fmin(0, (double)job_at(s, i)->loss - s->worth[i]) + (i + 1 < end ? s->gain[i + 1] : 0);
+		s->gain[i] = fmin(0, cost_of(s, i) - s->worth[i]) + (i + 1 < end ? s->gain[i + 1] : 0);
 		s->unit[tier] = common_divisor(s->unit[tier], job_at(s, i)->loss);
 	}
 	s->slack[tier] = 1e-3 + 1e-14 * size;
@@ -190,16 +247,20 @@ static void start(struct search *s)
 	int64_t given[EXACT_ROWS] = {0};
 	uint32_t i = 0;
 	for (int t = 0; t < N_TIERS; t++) {
-		if (i < s->end[t])
-			find_prices(s, t, given);
+		const uint32_t first = i;
+		int64_t of_tier[EXACT_ROWS] = {0};
 		for (; i < s->end[t]; i++) {
 			if (!(s->best_taken >> i & 1))
 				continue;
 			s->best.loss[t] += job_at(s, i)->loss;
 			s->best.n[t]++;
 			for (uint32_t r = 0; r < s->n_rows; r++)
-				given[r] += s->freed[i][r];
+				of_tier[r] += s->freed[i][r];
 		}
+		if (first < i)
+			find_prices(s, t, given);
+		for (uint32_t r = 0; r < s->n_rows; r++)
+			given[r] += of_tier[r];
 	}
 }
 
@@ -225,15 +286,20 @@ static bool is_hopeless(const struct search *s, uint32_t i)
 	int order = compare_keys(&s->now, &s->best, t);
 	if (order != 0)
 		return order > 0;
-	bool needs_tier = !is_within(s, s->rem[i], s->after[s->end[t]]);
 	double bound = s->priced[i] + s->gain[i] - s->slack[t];
-	int64_t units = bound > 0 ? (int64_t)ceil(fmin(bound, 1e15) / (double)s->unit[t]) : 0;
-	int64_t loss = s->now.loss[t] + s->unit[t] * units;
-	uint32_t n = s->now.n[t] + needs_tier;
+	int64_t cost = COUNTS * s->now.loss[t] + s->now.n[t] + (bound > 0 ? (int64_t)ceil(fmin(bound, 1e15)) : 0);
+	int64_t unit = s->unit[t] > 0 ? s->unit[t] : INT64_MAX / COUNTS;
+	int64_t loss = cost / (COUNTS * unit) * unit, n = cost % (COUNTS * unit);
+	if (n > EXACT_JOBS) {
+		loss += unit;
+		n = 0;
+	}
+	int64_t least = (int64_t)s->now.n[t] + !is_within(s, s->rem[i], s->after[s->end[t]]);
+	n = n > least ? n : least;
 	if (loss != s->best.loss[t])
 		return loss > s->best.loss[t];
-	if (n != s->best.n[t])
-		return n > s->best.n[t];
+	if (n != (int64_t)s->best.n[t])
+		return n > (int64_t)s->best.n[t];
 	return t == s->last_tier && !s->best_is_start;
 }
 
