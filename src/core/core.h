@@ -235,16 +235,16 @@ typedef struct ww_requeue ww_requeue;
 /* Room for problems of at most so many jobs, rows and shares of jobs on rows: ww_requeue_choose takes no memory. */
 ww_status ww_requeue_create(size_t max_jobs, size_t max_rows, size_t max_shares, ww_requeue **out, struct ww_error *err)
 	WW_MUST_CHECK;
-void ww_requeue_destroy(ww_requeue *requeue);
+void ww_requeue_destroy(ww_requeue *q);
 
 /* WW_ERR_RANGE for a number outside its range (a NAN always is), WW_ERR_INVALID for an id or row that is there twice or a
  * problem larger than the room; the last answer is then kept. */
-ww_status ww_requeue_choose(ww_requeue *requeue, const struct ww_requeue_problem *problem, struct ww_error *err)
+ww_status ww_requeue_choose(ww_requeue *q, const struct ww_requeue_problem *problem, struct ww_error *err)
 	WW_MUST_CHECK;
 
 /* The last answer; borrowed until the next call. */
-const bool *ww_requeue_taken(const ww_requeue *requeue);    /* one per job, in the caller's order */
-const double *ww_requeue_left_w(const ww_requeue *requeue); /* one per row: watts that stay missing, 0 = covered */
-struct ww_requeue_total ww_requeue_result(const ww_requeue *requeue);
+const bool *ww_requeue_taken(const ww_requeue *q);    /* one per job, in the caller's order */
+const double *ww_requeue_left_w(const ww_requeue *q); /* one per row: watts that stay missing, 0 = covered */
+struct ww_requeue_total ww_requeue_result(const ww_requeue *q);
 
 #endif
