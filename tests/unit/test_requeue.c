@@ -51,13 +51,15 @@ static ww_status choose(ww_requeue *q, struct site *s, struct ww_error *err)
 /* The ids that go, in the order of jobs, as "1 2 ". */
 static void assert_goes(struct site *s, const char *ids)
 {
-	char text[256] = "", one[32];
+	char text[256] = "";
+	size_t used = 0;
 	ww_requeue *q = create();
 	assert_int_equal(choose(q, s, NULL), WW_OK);
 	for (size_t i = 0; i < s->n; i++) {
-		(void)snprintf(one, sizeof one, "%llu ", (unsigned long long)s->job[i].id);
 		if (ww_requeue_taken(q)[i])
-			strcat(text, one);
+			used += (size_t)snprintf(text + used, sizeof text - used, "%llu ",
+			                         (unsigned long long)s->job[i].id);
+		assert_true(used < sizeof text);
 	}
 	assert_string_equal(text, ids);
 	assert_true(ww_requeue_result(q).exact);
