@@ -523,6 +523,34 @@ static ww_status get_events(struct ww_read *r, ww_control *c, struct ww_error *e
 	return WW_OK;
 }
 
+/* After everything else, which is news to a controller. */
+static void set_times(ww_control *c, const ww_control *times)
+{
+	c->stored_us = times->stored_us;
+	c->must_store_after = times->must_store_after;
+	c->last_seq = times->last_seq;
+	c->leads_since_us = times->leads_since_us;
+	c->adopt_until_us = times->adopt_until_us;
+	c->known_until_us = times->known_until_us;
+	c->now = times->now;
+	c->steps = times->steps;
+	c->offset_us = times->offset_us;
+	c->decision.seq = times->decision.seq;
+	c->decision.at = times->decision.at;
+	c->news = times->news;
+	c->ready_changed = times->ready_changed;
+	c->must_store = times->must_store;
+	c->restore_decided = times->restore_decided;
+	c->restore_stored = times->restore_stored;
+	c->restores_before = times->restores_before;
+	c->lease_before_us = times->lease_before_us;
+	c->lease_decided_us = times->lease_decided_us;
+	c->usual_cut = times->usual_cut;
+	c->ahead_us = times->ahead_us;
+	c->n_ahead = times->n_ahead;
+	memcpy(c->ahead, times->ahead, sizeof c->ahead);
+}
+
 static ww_status get_all(struct ww_read *r, ww_control *c, struct ww_error *err)
 {
 	struct ww_config config = {0};
@@ -559,29 +587,7 @@ static ww_status get_all(struct ww_read *r, ww_control *c, struct ww_error *err)
 	for (uint32_t g = 0; g < c->n_gpus; g++)
 		get_gpu(r, &c->gpus[g]);
 	get_problem(r, c, c->n_shares);
-	c->stored_us = times.stored_us;
-	c->must_store_after = times.must_store_after;
-	c->last_seq = times.last_seq;
-	c->leads_since_us = times.leads_since_us;
-	c->adopt_until_us = times.adopt_until_us;
-	c->known_until_us = times.known_until_us;
-	c->now = times.now;
-	c->steps = times.steps;
-	c->offset_us = times.offset_us;
-	c->decision.seq = times.decision.seq;
-	c->decision.at = times.decision.at;
-	c->news = times.news;
-	c->ready_changed = times.ready_changed;
-	c->must_store = times.must_store;
-	c->restore_decided = times.restore_decided;
-	c->restore_stored = times.restore_stored;
-	c->restores_before = times.restores_before;
-	c->lease_before_us = times.lease_before_us;
-	c->lease_decided_us = times.lease_decided_us;
-	c->usual_cut = times.usual_cut;
-	c->ahead_us = times.ahead_us;
-	c->n_ahead = times.n_ahead;
-	memcpy(c->ahead, times.ahead, sizeof c->ahead);
+	set_times(c, &times);
 	return r->bad || r->at != r->n ? WW_OK : divide_again(c, err);
 }
 
