@@ -295,6 +295,7 @@ const struct ww_decision *ww_control_step(ww_control *c, struct ww_now now)
 	remember_draws(c);
 	update_lags(c, since_us);
 	update_budgets(c);
+	watch_demand(c, since_us);
 	divide(c);
 	give_orders(c);
 	tell(c);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Inside of control. registry.c takes in what is told, leader.c who leads; charges.c bounds what each GPU's limit is or may
- * become; non_gpu.c bounds the rest of a row; timeline.c knows the budgets; divide.c says where each GPU should go, and
- * lean.c evens out the GPUs of a job; orders.c sends them there: downwards at once, upwards from free watts; state.c saves
- * all of it.
+ * become; non_gpu.c bounds the rest of a row; timeline.c knows the budgets, and demand.c what jobs draw; divide.c says where
+ * each GPU should go, and lean.c evens out the GPUs of a job; orders.c sends them there: downwards at once, upwards from
+ * free watts; state.c saves all of it.
  */
 #ifndef WW_CONTROL_INTERNAL_H
 #define WW_CONTROL_INTERNAL_H
@@ -15,6 +15,7 @@
 #define BASELINE_US (600 * WW_SECOND_US) /* of power before an event that its cut refers to, */
 #define SPAN_US (20 * WW_SECOND_US)      /* kept in spans */
 #define SPANS (BASELINE_US / SPAN_US + 1)
+#define DEMAND_SPANS 30 /* of a job's draw: an hour, two checkpoint cycles */
 #define STEPS_AHEAD (WW_STEPS_MAX - 1)
 #define RUNS_MAX 1000                    /* refinements of one division */
 #define DEAD_BAND_W 0.9f                 /* a smaller raise is not worth a command; a watt moved within a job is */
@@ -89,6 +90,15 @@ struct gpu {
 	int64_t raised_us; /* last rise of its cap, for steps of a restore */
 };
 
+/* Draws of a job's GPUs where no cap holds them. */
+struct demand {
+	float top_w[DEMAND_SPANS]; /* the highest of each span */
+	uint32_t n, next;
+	int64_t span_us, held_us; /* of the span that has begun; for how long a cap has held the job */
+	float now_w;              /* the highest of the span that has begun */
+	float draw_w, used_frac; /* smoothed: of the GPU that draws most; of the cap, of the one that uses most of it */
+};
+
 struct job {
 	double tps;              /* measured now, NAN = not known */
 	double seen_w, seen_tps; /* the highest smoothed draw per GPU and rate, for a job without a curve */
@@ -103,8 +113,9 @@ struct job {
 	uint32_t n_told;               /* GPUs of its places */
 	uint32_t n_gpus, *gpus;        /* index of those in the inventory, in the order of its places */
 	double ahead_cut[STEPS_AHEAD]; /* NAN = none */
-	struct ww_curve curve;         /* in use */
-	struct ww_job told;            /* the last: no more of its places are there than it has */
+	struct demand demand;
+	struct ww_curve curve; /* in use */
+	struct ww_job told;    /* the last: no more of its places are there than it has */
 };
 
 struct event {
@@ -365,6 +376,11 @@ bool is_let_go(const ww_control *c, const struct event *event);
 /* Moments from which nodes must go lower than before, for commands that carry them ahead; at most STEPS_AHEAD. While nodes
  * are greeted the first one stands for all that have come. */
 uint32_t steps_ahead(const ww_control *c, struct ahead *out);
+
+/* ---- demand.c -------------------------------------------------------------------------------------------------------- */
+
+/* Draws of all jobs where no cap holds them, and the baselines in use by them. */
+void watch_demand(ww_control *c, int64_t since_us);
 
 /* ---- divide.c -------------------------------------------------------------------------------------------------------- */
 

@@ -83,6 +83,19 @@ static void put_curve(struct ww_buf *b, const struct ww_curve *c)
 	}
 }
 
+static void put_demand(struct ww_buf *b, const struct demand *d)
+{
+	for (uint32_t i = 0; i < DEMAND_SPANS; i++)
+		ww_buf_f32(b, d->top_w[i]);
+	ww_buf_u32(b, d->n);
+	ww_buf_u32(b, d->next);
+	ww_buf_i64(b, d->span_us);
+	ww_buf_i64(b, d->held_us);
+	ww_buf_f32(b, d->now_w);
+	ww_buf_f32(b, d->draw_w);
+	ww_buf_f32(b, d->used_frac);
+}
+
 static void put_job(struct ww_buf *b, const struct job *j)
 {
 	const double values[] = {j->tps,      j->seen_w,         j->seen_tps,        j->draw_w,          j->rate_tps,
@@ -97,6 +110,7 @@ static void put_job(struct ww_buf *b, const struct job *j)
 	ww_buf_f32(b, j->laid_w);
 	for (uint32_t k = 0; k < STEPS_AHEAD; k++)
 		ww_buf_f64(b, j->ahead_cut[k]);
+	put_demand(b, &j->demand);
 }
 
 static void put_row(struct ww_buf *b, const struct row *r)
@@ -350,6 +364,21 @@ static void get_curve(struct ww_read *r, struct ww_curve *curve)
 		ww_read_bad(r);
 }
 
+static void get_demand(struct ww_read *r, struct demand *d)
+{
+	for (uint32_t i = 0; i < DEMAND_SPANS; i++)
+		d->top_w[i] = get_watts(r);
+	d->n = ww_read_u32(r);
+	d->next = ww_read_u32(r);
+	d->span_us = get_time(r);
+	d->held_us = get_time(r);
+	d->now_w = get_watts(r);
+	d->draw_w = get_watts(r);
+	d->used_frac = ww_read_f32(r);
+	if (d->n > DEMAND_SPANS || d->next >= DEMAND_SPANS || d->span_us < 0 || d->held_us < 0)
+		ww_read_bad(r);
+}
+
 static void get_job(struct ww_read *r, struct job *j)
 {
 	double *values[] = {&j->tps,      &j->seen_w,         &j->seen_tps,        &j->draw_w,          &j->rate_tps,
@@ -366,6 +395,7 @@ static void get_job(struct ww_read *r, struct job *j)
 		ww_read_bad(r);
 	for (uint32_t k = 0; k < STEPS_AHEAD; k++)
 		j->ahead_cut[k] = ww_read_f64(r);
+	get_demand(r, &j->demand);
 }
 
 static void get_row(struct ww_read *r, struct row *row)

@@ -42,7 +42,7 @@ struct peer {
 	struct ww_command lease; /* n_steps 0: none */
 	int64_t leased_us;
 	uint32_t step;
-	float limit_w[GPUS], goal_w[GPUS], demand_w[GPUS], recorded_w;
+	float limit_w[GPUS], goal_w[GPUS], demand_w[GPUS], recorded_w, tps;
 	int64_t changed_us[GPUS];
 	bool unmanaged[GPUS], blind[GPUS]; /* blind: limits cannot be read */
 	bool defiant[GPUS];                /* draws what it wants whatever the limit */
@@ -281,7 +281,7 @@ TEST_UNUSED static void say_sample(struct rig *r, int n)
 	sample.from = envelope_of(p);
 	states_of(r, p, sample.gpus);
 	sample.jobs[0].job = p->id; /* jobs of one node have its id */
-	sample.jobs[0].tps.value = 1000;
+	sample.jobs[0].tps.value = p->tps;
 	put(r, WW_INPUT_SAMPLE, &sample);
 }
 
@@ -534,7 +534,7 @@ static struct ww_node_config node_of(uint64_t id, const char *name)
 
 static void set_up_peer(struct peer *p, uint64_t id)
 {
-	*p = (struct peer){.id = id, .boot_id = 1, .start_id = 1000, .recorded_w = MAX_W};
+	*p = (struct peer){.id = id, .boot_id = 1, .start_id = 1000, .recorded_w = MAX_W, .tps = 1000};
 	for (int g = 0; g < GPUS; g++) {
 		p->limit_w[g] = MAX_W;
 		p->goal_w[g] = NAN;

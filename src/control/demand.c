@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a job draws where no cap holds it. One that draws less than its curve says, in another phase or by another
+ * configuration, leaves watts under its caps that nobody uses: its baseline counts as what it drew at most in the last hour
+ * without a cap, and a margin. Caps stay a true bound, and the watts go to others. Where the cap then holds it, it wants
+ * more again, and what was seen is forgotten.
+ */
+#include "control/control_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SPAN_TIME_US (120 * WW_SECOND_US) /* of which the highest draw is kept; time under a cap does not count */
+#define FEWEST 5                          /* spans before anything is said */
+#define MARGIN_LEAST_W 10.0
+#define MARGIN_FRAC 0.03
+#define HOLDS 0.985                 /* of its cap: a GPU that draws more is held by it */
+#define HOLDS_US (5 * WW_SECOND_US) /* before it is believed */
+#define SETTLED 0.05                /* weight of a second */
+#define MOVES 0.02                  /* a baseline that is off by less is not worth a new division */
+#define NO_CUT 0.01
+
+/* The GPU that draws most, and the one that uses most of its cap. */
+struct use {
+	float draw_w, frac;
+};
+
+static void look(ww_control *c, struct gpu *gpu, void *context)
+{
+	struct use *use = context;
+	if (!is_ready(c, gpu) || isnan(gpu->draw_w) || isnan(gpu->enforced_w))
+		return;
+	use->draw_w = most_known(use->draw_w, gpu->draw_w);
+	use->frac = most_known(use->frac, gpu->draw_w / gpu->enforced_w);
+}
+
+static float slow(float was, float now)
+{
+	return isnan(was) || was == 0 ? now : was + (float)SETTLED * (now - was);
+}
+
+static void add_span(struct demand *d)
+{
+	d->top_w[d->next] = d->now_w;
+	d->next = (d->next + 1) % DEMAND_SPANS;
+	d->n += d->n < DEMAND_SPANS;
+	d->now_w = 0;
+	d->span_us = 0;
+}
+
+/* The highest draw of the last hour, NAN = not known for long enough. */
+static double highest_w(const struct demand *d)
+{
+	float w = d->now_w;
+	for (uint32_t i = 0; i < d->n; i++)
+		w = most_known(w, d->top_w[i]);
+	return d->n < FEWEST ? (double)NAN : (double)w;
+}
+
+static bool is_cut(const struct job *job)
+{
+	return job->divided && job->cut_frac >= NO_CUT;
+}
+
+/* A cap holds it. One that is not meant to cut it says that it wants more than was seen. */
+static void note_held(struct job *job, int64_t since_us)
+{
+	struct demand *d = &job->demand;
+	d->held_us += since_us;
+	d->draw_w = d->now_w = 0;
+	d->span_us = 0;
+	if (d->held_us >= HOLDS_US && !is_cut(job))
+		d->n = d->next = 0;
+}
+
+/* Under a cut a pause looks like a job that wants little: only tokens tell. */
+static void note_free(struct job *job, float draw_w, int64_t since_us)
+{
+	struct demand *d = &job->demand;
+	d->held_us = 0;
+	if (is_cut(job) && !(job->tps > 0))
+		return;
+	d->draw_w = slow(d->draw_w, draw_w);
+	d->now_w = most_known(d->now_w, d->draw_w);
+	d->span_us += since_us;
+	if (d->span_us >= SPAN_TIME_US)
+		add_span(d);
+}
+
+static void watch(ww_control *c, struct job *job, int64_t since_us)
+{
+	struct demand *d = &job->demand;
+	struct use use = {NAN, NAN};
+	each_gpu(c, job, look, &use);
+	if (isnan(use.draw_w))
+		return;
+	d->used_frac = slow(d->used_frac, use.frac);
+	if (use.frac > (float)HOLDS || d->used_frac > (float)HOLDS)
+		note_held(job, since_us);
+	else
+		note_free(job, use.draw_w, since_us);
+}
+
+/* The baseline in use follows what is known, in steps. */
+static void follow(ww_control *c, struct job *job)
+{
+	double told_w = job->told.curve.p0_w, top_w = highest_w(&job->demand);
+	double w = isnan(top_w) ? told_w : least(told_w, top_w + most(MARGIN_LEAST_W, MARGIN_FRAC * top_w));
+	if (fabs(w - job->curve.p0_w) <= (w == told_w ? 0 : MOVES * w))
+		return;
+	job->curve.p0_w = w;
+	c->ready_changed = true;
+}
+
+void watch_demand(ww_control *c, int64_t since_us)
+{
+	for (uint32_t j = 0; j < c->n_jobs; j++) {
+		if (!c->jobs[j]->told.has_curve)
+			continue;
+		watch(c, c->jobs[j], since_us);
+		follow(c, c->jobs[j]);
+	}
+}
