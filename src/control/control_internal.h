@@ -108,7 +108,7 @@ struct job {
 	double cut_frac, equal_cut_frac, throughput_frac, kept_floor_frac, trust;
 	uint32_t n_needs;              /* readings behind the needs of its GPUs */
 	float need_var;                /* of one such reading */
-	float laid_w;                  /* sum of the equal caps that lean_w was made for */
+	uint64_t laid_for;             /* the equal caps and ceilings of what could be steered when lean_w was made */
 	uint32_t n_shares;             /* rows that its GPUs load, at most */
 	uint32_t n_told;               /* GPUs of its places */
 	uint32_t n_gpus, *gpus;        /* index of those in the inventory, in the order of its places */

@@ -10,6 +10,7 @@
 #include "control/control_internal.h"
 
 #include <math.h>
+#include <string.h>
 
 #define GAIN 0.8f        /* of the difference, in one move: less than all, so that no other GPU becomes the slowest */
 #define BINDS 0.015f     /* of its cap: the slowest leaves no more than that while its cap is what holds the job */
@@ -29,6 +30,7 @@ struct team {
 	uint32_t n;
 	bool settled, joined;   /* joined: one works again */
 	float equal_w;          /* sum of the caps without moves, of all that can be steered */
+	uint64_t laid_for;      /* these caps and ceilings, mixed */
 	float used, least_used; /* the highest and the lowest part of their caps that they draw */
 	float needs, leans_w;   /* sums */
 	float n_off, off, off2; /* readings beside the means before them: sums of the differences and their squares */
@@ -49,12 +51,23 @@ static bool works(const ww_control *c, const struct gpu *gpu)
 
 /* ---- What each needs ---------------------------------------------------------------------------------------------------- */
 
+static uint64_t mix(uint64_t sum, float w)
+{
+	uint32_t bits;
+	memcpy(&bits, &w, sizeof bits);
+	sum = (sum ^ bits) * 0x9E3779B97F4A7C15u;
+	return sum ^ sum >> 32;
+}
+
 static void look(ww_control *c, struct gpu *gpu, void *context)
 {
 	struct team *team = context;
-	if (!is_ready(c, gpu))
+	bool ready = is_ready(c, gpu);
+	float equal_w = ready ? equal_cap_of(c, gpu, team) : 0;
+	team->laid_for = mix(mix(team->laid_for, equal_w), ready ? gpu->ceiling_w : 0);
+	team->equal_w += equal_w;
+	if (!ready)
 		return;
-	team->equal_w += equal_cap_of(c, gpu, team);
 	team->settled = team->settled && c->now.mono_us - gpu->changed_us >= c->config.settle_us &&
 	                fabsf(gpu->enforced_w - gpu->target_w) <= AT_TARGET_W;
 	if (!works(c, gpu))
@@ -107,14 +120,21 @@ static float wanted_w(const struct gpu *gpu, const struct team *team, float equa
 	return equal_w * ((1 + gpu->lean_frac) * team->scale - 1);
 }
 
+/* How far a GPU may be moved from its equal cap, up or down. */
+static float room_of(const ww_control *c, const struct gpu *gpu, float equal_w, bool up)
+{
+	float room_w = up ? gpu->ceiling_w - equal_w : equal_w - lowest_of(c, gpu);
+	return most_known(0, least_known(room_w, LEAN_MOST * equal_w));
+}
+
 /* Moves keep their sum when all of them are shortened alike. */
 static void find_room(ww_control *c, struct gpu *gpu, void *context)
 {
 	struct team *team = context;
 	float equal_w = equal_cap_of(c, gpu, team), w = wanted_w(gpu, team, equal_w);
-	float most_w = w > 0 ? gpu->ceiling_w - equal_w : equal_w - lowest_of(c, gpu);
+	float most_w = room_of(c, gpu, equal_w, w > 0);
 	if (is_ready(c, gpu) && fabsf(w) > most_w)
-		team->part = least_known(team->part, most_known(0, most_w) / fabsf(w));
+		team->part = least_known(team->part, most_w / fabsf(w));
 }
 
 /* What rounding leaves of one GPU's watts goes to the next one. */
@@ -128,9 +148,8 @@ static void lay(ww_control *c, struct gpu *gpu, void *context)
 	}
 	if (!is_ready(c, gpu))
 		return;
-	float low_w = ceilf(lowest_of(c, gpu) - equal_w), high_w = floorf(gpu->ceiling_w - equal_w);
-	float w = least_known(most_known(gpu->lean_w + roundf(team->carry_w), least_known(low_w, 0)),
-	                      most_known(high_w, 0));
+	float low_w = -floorf(room_of(c, gpu, equal_w, false)), high_w = floorf(room_of(c, gpu, equal_w, true));
+	float w = least_known(most_known(gpu->lean_w + roundf(team->carry_w), low_w), high_w);
 	team->carry_w -= w - gpu->lean_w;
 	gpu->lean_w = w;
 }
@@ -138,7 +157,7 @@ static void lay(ww_control *c, struct gpu *gpu, void *context)
 /* Where the last GPUs could not take what was left, those before them take it back. */
 static void lay_all(ww_control *c, struct job *job, struct team *team)
 {
-	job->laid_w = team->equal_w;
+	job->laid_for = team->laid_for;
 	each_gpu(c, job, add_leans, team);
 	team->scale = team->leans_w > 0 ? team->equal_w / team->leans_w : 1;
 	each_gpu(c, job, find_room, team);
@@ -163,7 +182,7 @@ void forget_lean(ww_control *c, struct job *job)
 	each_gpu(c, job, forget, NULL);
 	job->n_needs = 0;
 	job->need_var = USUAL * USUAL;
-	job->laid_w = 0;
+	job->laid_for = 0;
 }
 
 /* How much readings scatter, beyond what all GPUs of the job do together. */
@@ -199,14 +218,14 @@ static bool is_to_move(ww_control *c, struct job *job, struct team *team)
 
 static void lean_job(ww_control *c, struct job *job)
 {
-	struct team team = {.job = job, .settled = true, .least_used = INFINITY, .part = 1};
+	struct team team = {.job = job, .laid_for = 1, .settled = true, .least_used = INFINITY, .part = 1};
 	each_gpu(c, job, look, &team);
 	bool moves = is_to_move(c, job, &team);
 	if (moves) {
 		each_gpu(c, job, move, &team);
 		job->n_needs = 0;
 	}
-	if (moves || job->laid_w != team.equal_w)
+	if (moves || job->laid_for != team.laid_for)
 		lay_all(c, job, &team);
 }
 

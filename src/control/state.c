@@ -107,7 +107,7 @@ static void put_job(struct ww_buf *b, const struct job *j)
 	ww_buf_u8(b, j->why);
 	ww_buf_u32(b, j->n_needs);
 	ww_buf_f32(b, j->need_var);
-	ww_buf_f32(b, j->laid_w);
+	ww_buf_u64(b, j->laid_for);
 	for (uint32_t k = 0; k < STEPS_AHEAD; k++)
 		ww_buf_f64(b, j->ahead_cut[k]);
 	put_demand(b, &j->demand);
@@ -390,7 +390,7 @@ static void get_job(struct ww_read *r, struct job *j)
 	j->why = ww_read_u8(r);
 	j->n_needs = ww_read_u32(r);
 	j->need_var = ww_read_f32(r);
-	j->laid_w = ww_read_f32(r);
+	j->laid_for = ww_read_u64(r);
 	if (j->why >= WW_N_WHYS || !isfinite(j->cut_frac))
 		ww_read_bad(r);
 	for (uint32_t k = 0; k < STEPS_AHEAD; k++)

@@ -4,22 +4,32 @@
 
 static const float chips[GPUS] = {1.04f, 1.0f, 0.98f, 0.94f}; /* watts for the same pace */
 
-/* The pace that the caps of the first node allow: in watts of a GPU with chip 1. */
-static float pace_of(const struct peer *p)
+/* The pace that the caps of a node allow: in watts of a GPU with chip 1. */
+static float pace_with(const struct peer *p, const float *chip)
 {
 	float pace = P0_W;
 	for (int g = 0; g < GPUS; g++)
-		pace = fminf(pace, p->limit_w[g] / chips[g]);
+		pace = fminf(pace, p->limit_w[g] / chip[g]);
 	return pace;
+}
+
+static float pace_of(const struct peer *p)
+{
+	return pace_with(p, chips);
+}
+
+static void live_with(struct rig *r, int seconds, const float *chip)
+{
+	for (int i = 0; i < seconds; i++) {
+		for (int g = 0; g < GPUS; g++)
+			r->peer[0].demand_w[g] = chip[g] * pace_with(&r->peer[0], chip);
+		tick(r);
+	}
 }
 
 static void live(struct rig *r, int seconds)
 {
-	for (int i = 0; i < seconds; i++) {
-		for (int g = 0; g < GPUS; g++)
-			r->peer[0].demand_w[g] = chips[g] * pace_of(&r->peer[0]);
-		tick(r);
-	}
+	live_with(r, seconds, chips);
 }
 
 /* A job on the first node, which may draw this much; the other GPUs have none and are at their lowest. */
@@ -312,6 +322,52 @@ static void beside_an_unmanaged_gpu_the_sum_stays(void **state)
 	tear_down(&r);
 }
 
+/* One is no longer steered in the second in which another one begins to be: as many watts for as many GPUs, but other ones. */
+static void other_gpus_have_moves_of_their_own(void **state)
+{
+	struct rig r;
+	(void)state;
+	plan(&r);
+	r.peer[0].unmanaged[3] = true;
+	cut_to(&r, 1400);
+	live(&r, 100);
+	assert_true(gpu_of(&r, 0, 0)->trim_w > 5);
+	r.peer[0].unmanaged[3] = false;
+	r.peer[0].unmanaged[0] = true;
+	for (int i = 0; i < 12; i++) {
+		live(&r, 1);
+		float trim_w = 0;
+		for (int g = 1; g < GPUS; g++)
+			trim_w += gpu_of(&r, 0, g)->trim_w;
+		assert_near(trim_w, 0, 0);
+		assert_near(gpu_of(&r, 0, 0)->trim_w, 0, 0);
+	}
+	tear_down(&r);
+}
+
+/* However unlike the boards are: also those that take what many others give. */
+static void no_move_is_above_a_part_of_a_cap(void **state)
+{
+	static const float one_needs_more[GPUS] = {1, 0.62f, 0.62f, 0.62f};
+	static const float one_needs_less[GPUS] = {1, 1, 1, 0.62f};
+	static const float *const both[] = {one_needs_more, one_needs_less};
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		struct rig r;
+		float most_w = 0;
+		plan(&r);
+		cut_to(&r, 1210);
+		for (int i = 0; i < 120; i++) {
+			live_with(&r, 1, both[k]);
+			assert_near(sum_of_targets(&r), 1210, 1e-3);
+			for (int g = 0; g < GPUS; g++)
+				most_w = fmaxf(most_w, fabsf(gpu_of(&r, 0, g)->trim_w));
+		}
+		assert_true(most_w > 43 && most_w <= 0.15f * 1210 / GPUS);
+		tear_down(&r);
+	}
+}
+
 static void a_job_told_anew_begins_evenly(void **state)
 {
 	struct rig r;
@@ -383,6 +439,8 @@ int main(void)
 		cmocka_unit_test(who_works_again_is_measured_first),
 		cmocka_unit_test(a_gpu_without_read_back_is_left_out),
 		cmocka_unit_test(beside_an_unmanaged_gpu_the_sum_stays),
+		cmocka_unit_test(other_gpus_have_moves_of_their_own),
+		cmocka_unit_test(no_move_is_above_a_part_of_a_cap),
 		cmocka_unit_test(lowest_limits_hold),
 		cmocka_unit_test(ceilings_hold),
 		cmocka_unit_test(a_job_told_anew_begins_evenly),
