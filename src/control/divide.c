@@ -23,6 +23,11 @@
 #define UNKNOWN_NOISE 0.05 /* hardly trusted */
 #define USUAL_W 700.0      /* before anything is known */
 #define SMOOTH 0.05
+#define LEAST_P0_W 1.0 /* of a guess, */
+#define MOST_P0_W 1e5
+#define LEAST_T0_TPS 1e-6
+#define MOST_T0_TPS 1e20
+#define GLITCH 2.0 /* times the highest rate so far: one reading counts no more */
 
 /* ---- Caps ------------------------------------------------------------------------------------------------------------- */
 
@@ -39,11 +44,16 @@ float cap_at(const ww_control *c, const struct gpu *gpu, const struct job *job, 
 
 /* ---- Jobs that come without a curve ------------------------------------------------------------------------------------- */
 
+static double within(double v, double low, double high)
+{
+	return least(most(v, low), high);
+}
+
 /* The highest draw and rate seen stand for the baseline. */
 static void guess_curve(struct job *job, double ceiling_w)
 {
-	double p0_w = job->seen_w > 0 ? least(job->seen_w, ceiling_w) : ceiling_w;
-	double t0_tps = job->seen_tps > 0 ? job->seen_tps : 1;
+	double p0_w = within(job->seen_w > 0 ? least(job->seen_w, ceiling_w) : ceiling_w, LEAST_P0_W, MOST_P0_W);
+	double t0_tps = job->seen_tps > 0 ? within(job->seen_tps, LEAST_T0_TPS, MOST_T0_TPS) : 1;
 	if (fabs(job->curve.p0_w - p0_w) <= 0.02 * p0_w && fabs(job->curve.t0_tps - t0_tps) <= 0.02 * t0_tps)
 		return;
 	struct ww_fit_point point = {0.3, UNKNOWN_LOSS};
@@ -64,6 +74,14 @@ static void smooth(double *slow, double v)
 		*slow = v;
 	else if (!isnan(v))
 		*slow += SMOOTH * (v - *slow);
+}
+
+/* What a reading counts as, so that one which is far off does not stand for the highest rate. The first above 0 only tells how
+ * high the next may be; NAN = it does not count. */
+static double counted(double tps, double before_tps, double seen_tps)
+{
+	double counted_tps = least(tps, seen_tps > 0 ? GLITCH * seen_tps : before_tps);
+	return isnan(tps) || (seen_tps <= 0 && counted_tps <= 0) ? (double)NAN : counted_tps;
 }
 
 /* ---- What can be steered, and what cannot ------------------------------------------------------------------------------- */
@@ -139,15 +157,15 @@ static void watch_jobs(ww_control *c)
 		const struct gpu *last = NULL;
 		for (uint32_t k = 0; k < job->n_gpus; k++) {
 			const struct gpu *gpu = &c->gpus[job->gpus[k]];
-			draw_w += gpu->draw_w;
+			draw_w += gpu->draw_w > gpu->ceiling_w ? gpu->ceiling_w : gpu->draw_w;
 			ceiling_w = most(ceiling_w, gpu->ceiling_w);
 			if (!last || last->node != gpu->node)
 				tps += rate_of(&c->nodes[gpu->node], job);
 			last = gpu;
 		}
-		job->tps = tps;
 		smooth(&job->draw_w, job->n_gpus ? draw_w / job->n_gpus : (double)NAN);
-		smooth(&job->rate_tps, tps);
+		smooth(&job->rate_tps, counted(tps, job->tps, job->seen_tps));
+		job->tps = tps;
 		job->seen_w = job->draw_w > job->seen_w ? job->draw_w : job->seen_w;
 		job->seen_tps = job->rate_tps > job->seen_tps ? job->rate_tps : job->seen_tps;
 		if (!job->told.has_curve)
@@ -253,6 +271,33 @@ static ww_status set_problem(const ww_control *c, ww_alloc *alloc, const struct 
 	return ww_alloc_set(alloc, &problem, err);
 }
 
+/* What the allocator refuses of one job no other one pays for: that job is divided like one of which nothing is known. */
+static void make_unknown(struct job *job, struct ww_alloc_job *asked, struct ww_curve *curve)
+{
+	job->curve = (struct ww_curve){0};
+	guess_curve(job, USUAL_W);
+	*curve = job->curve;
+	asked->weight = 1;
+	asked->floor_frac = 0;
+}
+
+static bool set_sound(ww_control *c, ww_alloc *alloc, struct problem *p)
+{
+	struct problem one = *p;
+	one.n_jobs = 0;
+	if (set_problem(c, alloc, p, NULL) == WW_OK)
+		return true;
+	if (set_problem(c, alloc, &one, NULL) != WW_OK) /* it is not the jobs */
+		return false;
+	one.n_jobs = 1;
+	for (uint32_t i = 0; i < p->n_jobs; i++) {
+		one.jobs = &p->jobs[i];
+		if (set_problem(c, alloc, &one, NULL) != WW_OK)
+			make_unknown(c->jobs[p->job_of[i]], &p->jobs[i], &p->curves[i]);
+	}
+	return set_problem(c, alloc, p, NULL) == WW_OK;
+}
+
 ww_status grow_divisions(ww_control *c, const struct room *room, struct ww_error *err)
 {
 	for (size_t r = c->room.rows; r < room->rows; r++) /* what is in force stays, should memory run out */
@@ -343,9 +388,11 @@ static void divide_jobs(ww_control *c)
 	}
 	pose(c, &c->problem, DIVIDED);
 	memcpy(c->problem.rows, c->wanted_rows, c->n_rows * sizeof *c->wanted_rows);
-	c->problem.set = set_problem(c, c->alloc, &c->problem, NULL) == WW_OK;
-	for (uint32_t i = 0; i < c->problem.n_jobs && !c->problem.set; i++)
+	c->problem.set = set_sound(c, c->alloc, &c->problem);
+	for (uint32_t i = 0; i < c->problem.n_jobs && !c->problem.set; i++) {
 		c->jobs[c->problem.job_of[i]]->cut_frac = 1; /* to the lowest limit, until it can be divided */
+		c->jobs[c->problem.job_of[i]]->why = WW_WHY_LOWEST;
+	}
 	c->problem.runs = 0;
 	c->problem.done = !c->problem.set;
 	if (c->division != WW_DIVISION_EQUAL && little)
@@ -404,7 +451,7 @@ static void divide_at(ww_control *c, uint32_t k, const double *fixed_w)
 		c->rows[r].binds_ahead = (uint16_t)(c->rows[r].binds_ahead | (binds ? 1u << k : 0));
 		p->rows[r].budget_w = binds ? p->rows[r].budget_w - fixed_w[r] : (double)INFINITY;
 	}
-	bool set = set_problem(c, c->alloc_ahead, p, NULL) == WW_OK;
+	bool set = set_sound(c, c->alloc_ahead, p);
 	for (uint32_t i = 0; i < p->n_jobs; i++) {
 		bool binds = false;
 		for (uint32_t s = 0; s < p->jobs[i].n_rows; s++)

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_W 1e5 /* of one board */
+#define MOST_W 1e5      /* of one board */
+#define LEAST_TPS 1e-6f /* of one node and job, but for 0 */
+#define MOST_TPS 1e12f
 #define CLOCK_AHEAD_US (24 * 3600 * WW_SECOND_US)
 #define WHOLE_SEQ (UINT64_MAX / 2) /* no node was sent so many commands */
 
@@ -747,6 +749,13 @@ static void take_states(ww_control *c, struct node *node, const struct ww_gpu_st
 	}
 }
 
+/* NAN where it is not known, or what no node can do for one job. */
+static float rate_of(const struct ww_reading *reading)
+{
+	float tps = value_or_nan(reading);
+	return tps == 0 || (tps >= LEAST_TPS && tps <= MOST_TPS) ? tps : NAN;
+}
+
 ww_status take_sample(ww_control *c, const struct ww_sample *sample, struct ww_error *err)
 {
 	struct node *node;
@@ -763,7 +772,7 @@ ww_status take_sample(ww_control *c, const struct ww_sample *sample, struct ww_e
 	node->heard_us = c->now.mono_us;
 	node->n_rates = sample->n_jobs;
 	for (uint32_t i = 0; i < sample->n_jobs; i++)
-		node->rates[i] = (struct rate){sample->jobs[i].job, value_or_nan(&sample->jobs[i].tps)};
+		node->rates[i] = (struct rate){sample->jobs[i].job, rate_of(&sample->jobs[i].tps)};
 	return WW_OK;
 }
 

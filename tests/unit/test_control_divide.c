@@ -2,6 +2,8 @@
 /* Who gets the watts, and why. */
 #include "control_rig.h"
 
+#include "control/control_internal.h"
+
 #include <math.h>
 
 static double share_of(const struct rig *r, int n)
@@ -180,6 +182,133 @@ static void a_job_without_a_curve_is_cut_like_the_rest(void **state)
 	tear_down(&r);
 }
 
+/* ---- Rates that nobody could know ------------------------------------------------------------------------------------- */
+
+/* One job has no curve, and tokens count: what is seen of it decides what its watts are worth. */
+static void set_up_unknown(struct rig *r)
+{
+	plan(r);
+	r->config.objective = WW_OBJECTIVE_TOKENS;
+	begin(r);
+	for (int n = 0; n < NODES; n++) {
+		struct ww_job job = job_of((uint64_t)n + 1, 0.1, 0.5);
+		job.has_curve = n > 0;
+		place(&job, n, 0xf);
+		put(r, WW_INPUT_JOB, &job);
+	}
+}
+
+/* One second in which the first node says another rate of its job. */
+static void tick_with(struct rig *r, float tps)
+{
+	struct ww_sample sample = {.wall_us = r->now.wall_us + SECOND, .n_gpus = GPUS, .n_jobs = 1};
+	pass(r, SECOND);
+	for (int n = 1; n < NODES; n++)
+		say_sample(r, n);
+	if (!r->peer[0].greeted)
+		say_hello(r, 0);
+	sample.from = envelope_of(&r->peer[0]);
+	states_of(r, &r->peer[0], sample.gpus);
+	sample.jobs[0].job = 1;
+	sample.jobs[0].tps.value = tps;
+	put(r, WW_INPUT_SAMPLE, &sample);
+	step(r);
+	deliver(r);
+	hold_truth(r);
+}
+
+/* Cuts of all jobs once this rate was said: first, once in the middle, or always. */
+enum when { NEVER, FIRST, ONCE, ALWAYS };
+
+static void cuts_after(float tps, enum when when, double *cuts)
+{
+	struct rig r;
+	set_up_unknown(&r);
+	for (int i = 0; i < 2; i++) /* the node is not believed before its second sample */
+		tick_with(&r, when == FIRST || when == ALWAYS ? tps : 1000);
+	for (int i = 0; i < (int)(LEASE / SECOND) + 40; i++)
+		tick_with(&r, when == ALWAYS || (when == ONCE && i == 50) ? tps : 1000);
+	put_limit(&r, 1, SITE, 3600);
+	for (int i = 0; i < 100; i++)
+		tick_with(&r, when == ALWAYS ? tps : 1000);
+	assert_near(r.row[0].charge_w, 3600, 4);
+	for (int n = 0; n < NODES; n++)
+		cuts[n] = r.job[n].cut_frac;
+	tear_down(&r);
+}
+
+static void what_no_node_can_do_is_not_known(void **state)
+{
+	static const float rates[] = {3e38f, 1e36f, 1e13f, 1e-37f};
+	double usual[NODES], cuts[NODES];
+	(void)state;
+	cuts_after(1000, NEVER, usual);
+	for (int k = 0; k < 4; k++)
+		for (int when = FIRST; when <= ALWAYS; when++) {
+			cuts_after(rates[k], (enum when)when, cuts);
+			for (int n = 0; n < NODES && when != ALWAYS; n++)
+				assert_near(cuts[n], usual[n], 1e-6);
+			for (int n = 0; n < NODES; n++)
+				assert_true(cuts[n] < 0.9);
+		}
+}
+
+/* Nor may a rate that could be, and is not, stand for what the job does at best. */
+static void one_reading_does_not_dominate(void **state)
+{
+	double usual[NODES], cuts[NODES];
+	(void)state;
+	cuts_after(1000, NEVER, usual);
+	for (int when = FIRST; when <= ONCE; when++) {
+		cuts_after(1e11f, (enum when)when, cuts);
+		for (int n = 0; n < NODES; n++)
+			assert_near(cuts[n], usual[n], 0.02);
+	}
+}
+
+static void rates_of_zero_are_rates(void **state)
+{
+	struct rig r;
+	(void)state;
+	set_up_unknown(&r);
+	for (int i = 0; i < 5; i++)
+		tick_with(&r, 0);
+	assert_near(r.job[0].tps, 0, 0);
+	for (int i = 0; i < 100; i++)
+		tick_with(&r, 1000);
+	assert_near(r.control->jobs[0]->curve.t0_tps, 1000, 20);
+	tear_down(&r);
+}
+
+/* Behind what is told and measured nothing is left that the allocator refuses; should there be, the others do not pay. */
+static void a_job_that_is_refused_pays_alone(void **state)
+{
+	(void)state;
+	for (int ahead = 0; ahead < 2; ahead++) {
+		struct rig r;
+		set_up(&r);
+		r.control->jobs[1]->curve.t0_tps = (double)NAN;
+		struct ww_event event = event_of(&r, 1, SITE, 3600);
+		event.start_us += ahead * 60 * SECOND;
+		put(&r, WW_INPUT_EVENT, &event);
+		step(&r);
+		if (ahead) {
+			deliver(&r);
+			assert_int_equal(command_to(&r, 0)->n_steps, 2);
+			for (int n = 0; n < NODES; n++)
+				assert_near(command_to(&r, n)->step[1].cap_w[0], 300, 1);
+			run(&r, 60);
+		}
+		for (int n = 0; n < NODES; n++)
+			assert_near(r.job[n].equal_cut_frac, 0.375, 0.01);
+		deliver(&r);
+		run(&r, 60);
+		assert_near(r.row[0].charge_w, 3600, 4);
+		assert_true(r.job[0].cut_frac > 0.3 && r.job[2].cut_frac > 0.1 && r.job[1].cut_frac < 0.5);
+		tear_down(&r);
+	}
+}
+
 static void the_objective_is_the_configurations(void **state)
 {
 	double kept[2];
@@ -297,6 +426,10 @@ int main(void)
 		cmocka_unit_test(a_job_over_rows_has_one_cut),
 		cmocka_unit_test(a_floor_has_room_for_what_the_curve_does_not_know),
 		cmocka_unit_test(a_job_without_a_curve_is_cut_like_the_rest),
+		cmocka_unit_test(what_no_node_can_do_is_not_known),
+		cmocka_unit_test(one_reading_does_not_dominate),
+		cmocka_unit_test(rates_of_zero_are_rates),
+		cmocka_unit_test(a_job_that_is_refused_pays_alone),
 		cmocka_unit_test(the_objective_is_the_configurations),
 		cmocka_unit_test(a_heavier_job_is_cut_less),
 		cmocka_unit_test(silent_nodes_take_no_part),
