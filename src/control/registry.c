@@ -124,6 +124,31 @@ static void fresh_gpu(struct gpu *gpu, uint32_t node, const struct ww_node_confi
 	                    .raised_us = INT64_MIN / 2};
 }
 
+/* A limit found before the first write is where the GPU returns to, but for what the boot unit wrote. */
+static void take_found(struct gpu *gpu, const struct ww_node_config *config, float found)
+{
+	if (fabsf(found - config->boot_cap_w) <= 1)
+		found = config->default_w;
+	if (found >= config->min_w && found <= config->max_w)
+		gpu->ceiling_w = found;
+}
+
+/* What is known of a GPU whose limits may be others now. What its board obeys stays charged; it returns to what was found on
+ * it, within the limits, and to the highest one where nothing lower was found. */
+static void keep_gpu(struct gpu *gpu, const struct gpu *old, const struct ww_node_config *before,
+                     const struct ww_node_config *now)
+{
+	uint32_t node = gpu->node;
+	*gpu = *old;
+	gpu->node = node;
+	gpu->ceiling_w = old->ceiling_w >= before->max_w
+	                         ? now->max_w
+	                         : least_known(most_known(old->ceiling_w, now->min_w), now->max_w);
+	take_found(gpu, now, gpu->recorded_w);
+	if (isnan(gpu->enforced_w))
+		gpu->charge_w = most_known(gpu->charge_w, now->max_w);
+}
+
 static int by_node_id(const void *a, const void *b)
 {
 	const struct node_id *p = a, *q = b;
@@ -200,13 +225,9 @@ static void keep_known(ww_control *to, const ww_control *from)
 		*node = now;
 		to->talks[n] = from->talks[old - from->nodes];
 		give_talk(node, &to->talks[n]);
-		for (uint32_t i = 0; i < node->config.n_gpus; i++) {
-			to->gpus[node->first_gpu + i] = from->gpus[old->first_gpu + i];
-			to->gpus[node->first_gpu + i].node = n;
-			if (isnan(to->gpus[node->first_gpu + i].enforced_w))
-				to->gpus[node->first_gpu + i].charge_w =
-					most_known(to->gpus[node->first_gpu + i].charge_w, node->config.max_w);
-		}
+		for (uint32_t i = 0; i < node->config.n_gpus; i++)
+			keep_gpu(&to->gpus[node->first_gpu + i], &from->gpus[old->first_gpu + i], &old->config,
+			         &node->config);
 	}
 }
 
@@ -646,15 +667,6 @@ static void learn(ww_control *c, float *limit_w, float now_w)
 	if (!(*limit_w == now_w || (isnan(*limit_w) && isnan(now_w))))
 		ask_to_store(c);
 	*limit_w = now_w;
-}
-
-/* A limit found before the first write is where the GPU returns to, but for what the boot unit wrote. */
-static void take_found(struct gpu *gpu, const struct ww_node_config *config, float found)
-{
-	if (fabsf(found - config->boot_cap_w) <= 1)
-		found = config->default_w;
-	if (found >= config->min_w && found <= config->max_w)
-		gpu->ceiling_w = found;
 }
 
 /* A limit that is higher than thought is believed at once, whoever says so. */

@@ -309,6 +309,94 @@ static void a_job_that_is_refused_pays_alone(void **state)
 	}
 }
 
+/* ---- Other limits ------------------------------------------------------------------------------------------------------- */
+
+static void put_limits(struct rig *r, float min_w, float max_w)
+{
+	for (int n = 0; n < NODES; n++) {
+		r->nodes[n].min_w = min_w;
+		r->nodes[n].max_w = r->nodes[n].default_w = max_w;
+	}
+	put(r, WW_INPUT_CONFIG, &r->config);
+}
+
+static void hold_all_at(struct rig *r, float w)
+{
+	for (int n = 0; n < NODES; n++)
+		for (int g = 0; g < GPUS; g++) {
+			assert_near(r->peer[n].limit_w[g], w, 0);
+			assert_near(gpu_of(r, n, g)->target_w, w, 0);
+		}
+}
+
+static void ceilings_follow_the_configuration(void **state)
+{
+	struct rig r;
+	(void)state;
+	set_up(&r);
+	put_limits(&r, MIN_W, 300);
+	step(&r);
+	assert_near(gpu_of(&r, 0, 0)->charge_w, MAX_W, 0); /* what its board obeys */
+	deliver(&r);
+	run(&r, 10);
+	hold_all_at(&r, 300);
+	put_limits(&r, MIN_W, 450);
+	run(&r, 20);
+	hold_all_at(&r, 450);
+	put_limits(&r, 460, MAX_W);
+	run(&r, 20);
+	hold_all_at(&r, MAX_W);
+	tear_down(&r);
+}
+
+/* Where a lower limit was found on the board that is where it goes back to, if the new limits allow it. */
+static void what_was_found_stays_the_ceiling(void **state)
+{
+	static const float most_w[] = {450, 300, MAX_W, MAX_W + 100};
+	struct rig r;
+	(void)state;
+	plan(&r);
+	for (int n = 0; n < NODES; n++) {
+		r.peer[n].recorded_w = 400;
+		for (int g = 0; g < GPUS; g++)
+			r.peer[n].limit_w[g] = 400;
+	}
+	begin(&r);
+	adopt(&r);
+	for (int n = 0; n < NODES; n++)
+		say_hello(&r, n);
+	run(&r, 2);
+	hold_all_at(&r, 400);
+	for (int k = 0; k < 4; k++) {
+		put_limits(&r, MIN_W, most_w[k]);
+		run(&r, 20);
+		hold_all_at(&r, fminf(400, most_w[k]));
+	}
+	put_limits(&r, 410, MAX_W);
+	run(&r, 20);
+	hold_all_at(&r, 410);
+	tear_down(&r);
+}
+
+/* Lowest limits rose above what a budget carries: it is kept by what is in force, and cannot be once that is gone. */
+static void an_event_says_what_lowest_limits_lack(void **state)
+{
+	struct rig r;
+	(void)state;
+	set_up(&r);
+	put_limit(&r, 1, SITE, 3600);
+	run(&r, 60);
+	assert_near(r.event[0].missing_w, 0, 0);
+	put_limits(&r, 450, 460);
+	run(&r, 30);
+	assert_near(r.event[0].missing_w, NODES * GPUS * 450 - 3600, 1e-3);
+	assert_true(r.row[0].charge_w <= 3600.01);
+	put_limits(&r, MIN_W, MAX_W);
+	run(&r, 30);
+	assert_near(r.event[0].missing_w, 0, 0);
+	tear_down(&r);
+}
+
 static void the_objective_is_the_configurations(void **state)
 {
 	double kept[2];
@@ -430,6 +518,9 @@ int main(void)
 		cmocka_unit_test(one_reading_does_not_dominate),
 		cmocka_unit_test(rates_of_zero_are_rates),
 		cmocka_unit_test(a_job_that_is_refused_pays_alone),
+		cmocka_unit_test(ceilings_follow_the_configuration),
+		cmocka_unit_test(what_was_found_stays_the_ceiling),
+		cmocka_unit_test(an_event_says_what_lowest_limits_lack),
 		cmocka_unit_test(the_objective_is_the_configurations),
 		cmocka_unit_test(a_heavier_job_is_cut_less),
 		cmocka_unit_test(silent_nodes_take_no_part),
