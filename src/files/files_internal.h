@@ -40,6 +40,15 @@ ww_status ww_csv_fail(const struct ww_csv *csv, struct ww_error *err, ww_status 
 /* `text` without blanks (space, tab, U+00A0) at its ends; cuts the text in place. */
 char *ww_trim(char *text);
 
+/* What a comment says of its file. */
+struct ww_mark {
+	char kind[16], version[24]; /* shortened where longer */
+};
+
+/* Reads "wattweir KIND VERSION", a comment without its '#', where KIND is one of wattweir's files. False for any other
+ * comment, also where it ends behind the kind. */
+bool ww_mark_read(const char *comment, struct ww_mark *out);
+
 /* Copies `text` into `to` of `size` > 4 bytes for a message: what does not fit becomes "...", no character is broken. */
 void ww_shorten(char *to, size_t size, const char *text);
 

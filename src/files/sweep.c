@@ -8,8 +8,6 @@
 #include <sys/stat.h>
 
 #define NAME_MAX_BYTES 512 /* of a group or GPU model */
-#define MARK "wattweir sweep "
-#define CLUSTER_MARK "wattweir cluster "
 /* Bounds of proportion at the highest cap. Deep caps may be exceeded: boards were seen to draw 1.21 of theirs. */
 #define MOST_OF_CAP 1.5
 #define LEAST_OF_CAP 0.01
@@ -526,18 +524,19 @@ static ww_status add_row(struct reader *r)
 /* "# wattweir sweep 1" declares the format; another number is a file from the future. */
 static ww_status read_mark(const struct reader *r, const char *comment, bool *declared)
 {
-	char shown[24];
-	if (strncmp(comment, CLUSTER_MARK, strlen(CLUSTER_MARK)) == 0)
-		return ww_csv_fail(&r->csv, r->err, WW_ERR_INVALID, "looks like a cluster file; " WW_SWAP);
-	if (strncmp(comment, MARK, strlen(MARK)) != 0)
+	struct ww_mark mark;
+	if (!ww_mark_read(comment, &mark))
 		return WW_OK;
-	if (strcmp(comment + strlen(MARK), "1") != 0) {
-		ww_shorten(shown, sizeof shown, comment + strlen(MARK));
+	if (strcmp(mark.kind, "cluster") == 0)
+		return ww_csv_fail(&r->csv, r->err, WW_ERR_INVALID, "looks like a cluster file; " WW_SWAP);
+	if (strcmp(mark.kind, "sweep") != 0)
+		return ww_csv_fail(&r->csv, r->err, WW_ERR_INVALID,
+		                   "the file calls itself a wattweir %s, not a sweep; name another file", mark.kind);
+	if (strcmp(mark.version, "1") != 0)
 		return ww_csv_fail(&r->csv, r->err, WW_ERR_UNSUPPORTED,
 		                   "sweep format '%s' is unknown; this program reads format 1: "
 		                   "use a newer one",
-		                   shown);
-	}
+		                   mark.version);
 	*declared = true;
 	return WW_OK;
 }

@@ -173,15 +173,6 @@ static ww_status check_line(const struct ww_yaml *yaml, const char *line, size_t
 	return WW_OK;
 }
 
-static bool is_kind(const char *word)
-{
-	static const char *const kinds[] = {"sweep", "cluster", "scenario", "config"};
-	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-		if (strcmp(word, kinds[i]) == 0)
-			return true;
-	return false;
-}
-
 static ww_status is_a_sweep(const struct ww_yaml *yaml, const char *kind, size_t number)
 {
 	return ww_yaml_fail(yaml, WW_ERR_INVALID, number, "looks like a sweep, not a %s file; %s", kind,
@@ -191,18 +182,19 @@ static ww_status is_a_sweep(const struct ww_yaml *yaml, const char *kind, size_t
 /* A comment "# wattweir KIND VERSION" must name this kind and version; other comments are free. */
 static ww_status check_mark(const struct ww_yaml *yaml, const char *comment, const char *kind, size_t number)
 {
-	char word[16], version[16];
-	if (sscanf(comment, "# wattweir %15[a-z] %15[0-9.]", word, version) != 2 || !is_kind(word))
+	struct ww_mark mark;
+	if (*comment != '#' || !ww_mark_read(comment + 1, &mark))
 		return WW_OK;
-	if (strcmp(word, kind) != 0 && strcmp(word, "sweep") == 0)
+	if (strcmp(mark.kind, kind) != 0 && strcmp(mark.kind, "sweep") == 0)
 		return is_a_sweep(yaml, kind, number);
-	if (strcmp(word, kind) != 0)
+	if (strcmp(mark.kind, kind) != 0)
 		return ww_yaml_fail(yaml, WW_ERR_INVALID, number,
-		                    "the file calls itself a wattweir %s, not a %s; name another file", word, kind);
-	if (strcmp(version, "1") != 0)
+		                    "the file calls itself a wattweir %s, not a %s; name another file", mark.kind,
+		                    kind);
+	if (strcmp(mark.version, "1") != 0)
 		return ww_yaml_fail(yaml, WW_ERR_UNSUPPORTED, number,
 		                    "%s format '%s' is unknown; this program reads format 1: use a newer one", kind,
-		                    version);
+		                    mark.version);
 	return WW_OK;
 }
 
@@ -214,6 +206,8 @@ static ww_status check_marks(const struct ww_yaml *yaml, const struct bytes *byt
 	for (size_t number = 1; line < stop && (*line == '#' || *line == '\n' || *line == '\r'); number++) {
 		const char *end = memchr(line, '\n', (size_t)(stop - line));
 		size_t length = (size_t)((end ? end : stop) - line);
+		if (length > 0 && line[length - 1] == '\r')
+			length--;
 		length = length < sizeof comment ? length : sizeof comment - 1;
 		memcpy(comment, line, length);
 		comment[length] = '\0';

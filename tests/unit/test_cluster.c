@@ -184,6 +184,7 @@ static void harmless_differences_are_read(void **state)
 		"---\n" SITE JOB "...\n",
 		"%YAML 1.1\n---\n" SITE JOB,
 		"# wattweir cluster 1\n" SITE JOB,
+		"# wattweir cluster 1 of the lab\r\n" SITE JOB,
 		"\n# any\n#wattweir\n# wattweir runs 2 sites\n# wattweir cluster\n" SITE JOB "# end",
 		"rows: [{name: site, limit: 60 kW}]\njobs: [{job: a, gpus: 8, on: site}]",
 		"{rows: [{name: site, limit: 60 kW}], jobs: [{job: a, gpus: 8, on: [{row: site}]}]}\n",

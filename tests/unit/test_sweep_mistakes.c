@@ -119,6 +119,21 @@ static const struct mistake file_mistakes[] = {
          NULL,
          WW_ERR_UNSUPPORTED,
          {"line 1:", "'2'", "format 1"}},
+	{"future version behind a tab",
+         TEXT("#wattweir\tsweep\t2\n" OWN ROW),
+         NULL,
+         WW_ERR_UNSUPPORTED,
+         {"line 1:", "'2'", "format 1"}},
+	{"version that is no number",
+         TEXT("# wattweir sweep v1\n" OWN ROW),
+         NULL,
+         WW_ERR_UNSUPPORTED,
+         {"line 1:", "'v1'", "format 1"}},
+	{"another kind",
+         TEXT("# wattweir scenario 1\n" OWN ROW),
+         NULL,
+         WW_ERR_INVALID,
+         {"line 1:", "a wattweir scenario"}},
 };
 
 static const struct mistake column_mistakes[] = {
