@@ -167,6 +167,7 @@ void ww_json_end(ww_json *json);
 void ww_json_text(ww_json *json, const char *key, const char *text); /* NULL becomes null */
 void ww_json_number(ww_json *json, const char *key, double value);   /* NAN and infinite become null */
 void ww_json_count(ww_json *json, const char *key, size_t value);
+void ww_json_null(ww_json *json, const char *key);
 
 /* Prints the whole. Write errors stay on the stream; memory is never short here (see ww_cli_alloc). */
 void ww_json_print(const ww_json *json, FILE *out);

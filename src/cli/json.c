@@ -85,6 +85,11 @@ void ww_json_count(ww_json *json, const char *key, size_t value)
 	add(json, key, json_integer((json_int_t)value));
 }
 
+void ww_json_null(ww_json *json, const char *key)
+{
+	add(json, key, json_null());
+}
+
 void ww_json_print(const ww_json *json, FILE *out)
 {
 	if (json_dumpf(json->open[0], out, JSON_INDENT(2) | JSON_REAL_PRECISION(PRECISION)) == 0)

@@ -291,6 +291,15 @@ void ww_faults_print(const struct ww_scene *scene, const struct ww_run *run, FIL
 
 /* ---- JSON ----------------------------------------------------------------------------------------------------------------- */
 
+/* A whole number, null where there is none. */
+static void json_whole(ww_json *json, const char *key, bool is_there, uint32_t value)
+{
+	if (is_there)
+		ww_json_count(json, key, value);
+	else
+		ww_json_null(json, key);
+}
+
 static void json_fault(const struct ww_scene *scene, const struct ww_run *run, size_t i, ww_json *json)
 {
 	const struct ww_scenario_fault *f = &scene->scenario->faults[i];
@@ -299,10 +308,10 @@ static void json_fault(const struct ww_scene *scene, const struct ww_run *run, s
 	ww_json_number(json, "at_s", (double)f->at_us / 1e6);
 	ww_json_number(json, "until_s", f->until_us == WW_NEVER_US ? NAN : (double)f->until_us / 1e6);
 	ww_json_text(json, "node", is_of_meter(f) ? NULL : place_of(scene, f));
-	ww_json_number(json, "gpu", is_of_gpu(f) ? f->gpu : NAN);
+	json_whole(json, "gpu", is_of_gpu(f), f->gpu);
 	ww_json_text(json, "row", is_of_meter(f) ? place_of(scene, f) : NULL);
 	ww_json_number(json, "limit_w", f->value_w);
-	ww_json_number(json, "late_s", f->kind == WW_SCENARIO_METER_LATE ? scene->faults[i].late_s : NAN);
+	json_whole(json, "late_s", f->kind == WW_SCENARIO_METER_LATE, scene->faults[i].late_s);
 	ww_json_number(json, "counted_w", run->faults[i].counted_w);
 	ww_json_number(json, "obeyed_again_s", run->faults[i].again_s);
 	ww_json_end(json);
@@ -312,7 +321,7 @@ static void json_alarm(const struct ww_scene *scene, const struct ww_world_alarm
 {
 	ww_json_begin_object(json, NULL);
 	ww_json_text(json, "node", scene->scenario->nodes[a->node].name);
-	ww_json_number(json, "gpu", a->gpu == UINT32_MAX ? NAN : a->gpu);
+	json_whole(json, "gpu", a->gpu != UINT32_MAX, a->gpu);
 	ww_json_text(json, "told", ww_alarm_text(a->what));
 	ww_json_count(json, "times", a->times);
 	ww_json_number(json, "first_s", (double)a->first_us / 1e6);
@@ -324,7 +333,7 @@ static void json_left(const struct ww_scene *scene, const struct ww_run *run, ww
 {
 	const struct ww_scenario *s = scene->scenario;
 	if (!run->before_w) {
-		ww_json_text(json, "not_back", NULL);
+		ww_json_null(json, "not_back");
 		return;
 	}
 	ww_json_begin_array(json, "not_back");

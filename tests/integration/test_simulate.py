@@ -164,6 +164,19 @@ def test_no_event():
         fails(2, "simulate", folder / "small.yaml", "--plot", folder / "o.svg", says="no event")
 
 
+COUNTS = """gpu gpus times seconds seed floors_broken invariant_broken led_s steps commands writes sent lost doubled
+    late_s""".split()
+
+
+def not_whole(value, key=None):
+    """The counts and numbers of things in an answer that are written with a point."""
+    if isinstance(value, dict):
+        return [found for name, inner in value.items() for found in not_whole(inner, name)]
+    if isinstance(value, list):
+        return [found for inner in value for found in not_whole(inner, key)]
+    return [(key, value)] if key in COUNTS and value is not None and not isinstance(value, int) else []
+
+
 def test_what_went_wrong():
     """Nothing of it where nothing did, and nobody says what is left where the event may still last."""
     with Folder() as folder:
@@ -179,7 +192,12 @@ def test_what_went_wrong():
             ("node-1", 1, "its limit cannot be written")], answer["not_back"]
         assert answer["not_back"][0]["limit_w"] < answer["not_back"][0]["before_w"] == 700, answer["not_back"]
         assert answer["faults"][0]["obeyed_again_s"] is None, answer["faults"]
+        assert answer["alarms"] and not_whole(answer) == [], not_whole(answer)
         assert "NOT BACK  node-1 gpu 1: its limit" in good("simulate", folder / "small.yaml", code=3)
+    late = "cut: 25%}\nfaults: [{at: 12 min, what: meter-late, row: site, by: 5 s, for: 1 min}]\n"
+    with Folder(("cut: 25%}\n", late)) as folder:
+        text = run("simulate", folder / "small.yaml", "--json").stdout
+        assert json.loads(text)["faults"][0]["late_s"] == 5 and '"late_s": 5,' in text, text
     with Folder(("duration: 20 min", "duration: 40 min")) as folder:
         assert good_json("simulate", folder / "small.yaml")["not_back"] == []
 
