@@ -176,23 +176,35 @@ void ww_json_print(const ww_json *json, FILE *out);
 
 /*
  * A file appears under its name only when it is whole: until then it is NAME.XXXXXX.part beside it, with six letters by
- * chance, so that no two runs write one file. Written directly are standard output, which is "-", what is there and no
- * regular file, and names of open descriptors as /dev/stdout.
+ * chance, so that no two runs write one file. An end by exit() or by a signal that asks for it removes the part. A file
+ * that is replaced keeps its rights. Written directly are standard output, which is "-" or any other name of it, what is
+ * there and no regular file, and names of open descriptors as /dev/fd/3.
  */
 struct ww_output {
 	const char *who, *path;
-	FILE *out;          /* NULL = not open */
-	char *place, *part; /* place: where it is to be, all links followed; NULL where it is written directly */
+	FILE *out; /* NULL = not open */
+	char *place,
+		*part; /* where it is to be, all links followed, and where it is now; NULL where it is written directly */
 };
 
 /* False after one error line. `path` is borrowed until the end. */
 bool ww_output_open(struct ww_output *output, const char *who, const char *path);
+
+/* The file is whole, but not to be under its name yet: ww_output_finish or ww_output_drop is to follow. False after one
+ * error line; it is dropped then. Fine if it is not open. */
+bool ww_output_close(struct ww_output *output);
 
 /* The file is whole. False after one error line; what was there before is then untouched. Fine if it is not open. */
 bool ww_output_finish(struct ww_output *output);
 
 /* It is not going to be whole: nothing is left of it. Fine if it is not open. */
 void ww_output_drop(struct ww_output *output);
+
+/* Whether all that was printed on standard output is out; else one error line. To be asked before files are replaced. */
+bool ww_output_flush(const char *who);
+
+/* Whether it is "-" or another name of what standard output is; the null device does not count. */
+bool ww_output_is_stdout(const char *path);
 
 /* Whether they are the same file by any spelling or link. */
 bool ww_output_same(const char *a, const char *b);
@@ -227,7 +239,13 @@ void ww_plot_panel(ww_plot *plot, const struct ww_plot_frame *frame);
 void ww_plot_series(ww_plot *plot, enum ww_plot_style style, unsigned colour, const char *title);
 void ww_plot_point(ww_plot *plot, double x, double y);
 
-/* Runs gnuplot, writes the picture and says so on stderr. False after one error line; an existing file is then untouched. */
+/* Whether gnuplot is here and can draw; else one error line. */
+bool ww_plot_can(const char *who);
+
+/* Runs gnuplot, and puts the picture into an open output, which is not closed. False after one error line. */
+bool ww_plot_draw(ww_plot *plot, struct ww_output *to);
+
+/* The same with a file of its own, which it tells of on stderr. On failure an existing file is untouched. */
 bool ww_plot_write(ww_plot *plot, const char *who, const char *path);
 
 #endif

@@ -342,8 +342,8 @@ static int report_all(const struct compare_args *args, const struct ww_sweep_fil
 			putchar('\n');
 		print_report(args, &reports[i]);
 	}
-	fflush(stdout);
-	return args->sweep.plot && !write_plot(args, reports) ? WW_EXIT_FAILED : exit_code;
+	bool fine = ww_output_flush(args->sweep.who) && (!args->sweep.plot || write_plot(args, reports));
+	return fine ? exit_code : WW_EXIT_FAILED;
 }
 
 int ww_cmd_compare(int argc, char **argv)

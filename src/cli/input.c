@@ -95,7 +95,12 @@ static bool check_plot(const struct ww_sweep_args *args)
 	else if (input)
 		ww_complain(args->who, "--plot: '%s' is an input and would be overwritten; name another file",
 		            args->plot);
-	return S_ISREG(info.st_mode) && !input;
+	else if (ww_output_is_stdout(args->plot))
+		ww_complain(args->who, "--plot: '%s' is standard output, where the report goes; name another file",
+		            args->plot);
+	else
+		return true;
+	return false;
 }
 
 struct ww_sweep_file *ww_sweep_files_create(const struct ww_sweep_args *args)

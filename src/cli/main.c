@@ -3,6 +3,7 @@
 #include "cli/cli_internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
@@ -136,9 +137,19 @@ static void close_stdout(void)
 	}
 }
 
+/* A standard stream that is closed stays of no use, but no file that is opened later gets its number and what is meant
+ * for the stream. */
+static void fill_streams(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+			(void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 int main(int argc, char **argv)
 {
 	struct chosen chosen = {0};
+	fill_streams();
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	argp_err_exit_status = WW_EXIT_USAGE;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,6 +14,8 @@
 #define PART ".XXXXXX.part" /* of a name that no other run has */
 #define PART_END 5          /* what follows the six letters */
 #define MAX_LINKS 40
+#define MAX_PARTS 4 /* at one time */
+#define RIGHTS 0777
 
 /* ---- Places ------------------------------------------------------------------------------------------------------------- */
 
@@ -83,6 +86,16 @@ static bool is_one(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
+/* What goes to the null device is in nobody's way. */
+bool ww_output_is_stdout(const char *path)
+{
+	struct stat there, out, null;
+	if (strcmp(path, "-") == 0)
+		return true;
+	bool same = look(path, &there) && look("-", &out) && is_one(&there, &out);
+	return same && !(S_ISCHR(out.st_mode) && stat("/dev/null", &null) == 0 && null.st_rdev == out.st_rdev);
+}
+
 bool ww_output_same(const char *a, const char *b)
 {
 	struct stat at_a, at_b;
@@ -106,25 +119,122 @@ bool ww_output_is_input(const char *path, const char *input)
 	return fstat(STDIN_FILENO, &in) == 0 && S_ISREG(in.st_mode) && look(path, &out) && is_one(&in, &out);
 }
 
+/* ---- Parts -------------------------------------------------------------------------------------------------------------- */
+
+/* Files that are not whole yet; a signal reads it at any time. */
+static char *volatile parts[MAX_PARTS];
+
+static void remove_parts(void)
+{
+	for (size_t i = 0; i < MAX_PARTS; i++)
+		if (parts[i])
+			(void)unlink(parts[i]);
+}
+
+/* Its default action follows, as the handler stands for one call and the signal waits for its end. */
+static void on_signal(int number)
+{
+	remove_parts();
+	(void)raise(number);
+}
+
+/* What somebody else chose to ignore, as nohup does, stays ignored. */
+static void watch_the_end(void)
+{
+	static const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+	static bool watched;
+	struct sigaction now, ours = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+	if (watched)
+		return;
+	watched = true;
+	(void)atexit(remove_parts);
+	(void)sigfillset(&ours.sa_mask);
+	for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+		if (sigaction(signals[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+			(void)sigaction(signals[i], &ours, NULL);
+}
+
+static void note_part(const char *old, char *new)
+{
+	for (size_t i = 0; i < MAX_PARTS; i++) {
+		if (parts[i] == old) {
+			parts[i] = new;
+			return;
+		}
+	}
+	abort();
+}
+
+static void forget_part(struct ww_output *output)
+{
+	note_part(output->part, NULL);
+	free(output->part);
+	output->part = NULL;
+}
+
+static void remove_part(struct ww_output *output)
+{
+	(void)unlink(output->part);
+	forget_part(output);
+}
+
 /* ---- Writing ------------------------------------------------------------------------------------------------------------ */
 
-static bool complain(const struct ww_output *output, const char *path)
+static bool complain(const struct ww_output *output)
 {
-	ww_complain(output->who, "cannot write '%s': %s", path, strerror(errno ? errno : EIO));
+	ww_complain(output->who, "cannot write '%s': %s", output->path, strerror(errno ? errno : EIO));
 	return false;
 }
 
-/* A new file with a name of its own: never what is there already, by a link or as another run's. Its rights are those of
- * any new file. */
-static FILE *open_part(char *path)
+/* As open() would say of the file that is to be replaced. */
+static bool may_replace(const char *place)
 {
-	mode_t mask = umask(0);
-	(void)umask(mask);
-	int fd = mkostemps(path, PART_END, O_CLOEXEC);
-	FILE *out = fd < 0 || fchmod(fd, 0666 & ~mask) ? NULL : fdopen(fd, "wb");
+	return faccessat(AT_FDCWD, place, W_OK, AT_EACCESS) == 0 || errno == ENOENT;
+}
+
+/* Its rights are those of the file that it is to replace, or of any new file. Where the group cannot be kept, another one
+ * gets none of its rights. */
+static bool set_rights(int fd, const char *place)
+{
+	struct stat old;
+	if (stat(place, &old) != 0) {
+		mode_t mask = umask(0);
+		(void)umask(mask);
+		return fchmod(fd, 0666 & ~mask) == 0;
+	}
+	bool kept = fchown(fd, old.st_uid, old.st_gid) == 0 || fchown(fd, (uid_t)-1, old.st_gid) == 0;
+	return fchmod(fd, old.st_mode & RIGHTS & ~(kept ? 0u : (mode_t)S_IRWXG)) == 0;
+}
+
+/* A new file with a name of its own: never what is there already, by a link or as another run's. Signals wait until its
+ * name is noted. */
+static int make_part(struct ww_output *output)
+{
+	sigset_t all, before;
+	char *path = join(output->place, strlen(output->place), PART);
+	watch_the_end();
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_BLOCK, &all, &before);
+	int fd = mkostemps(path, PART_END, O_CLOEXEC), failed = errno;
+	if (fd >= 0) {
+		note_part(NULL, path);
+		output->part = path;
+	}
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	if (fd < 0)
+		free(path);
+	errno = failed;
+	return fd;
+}
+
+static FILE *open_part(struct ww_output *output)
+{
+	int fd = may_replace(output->place) ? make_part(output) : -1;
+	FILE *out = fd >= 0 && set_rights(fd, output->place) ? fdopen(fd, "wb") : NULL;
 	if (fd >= 0 && !out) {
+		int failed = errno;
 		(void)close(fd);
-		(void)unlink(path);
+		errno = failed;
 	}
 	return out;
 }
@@ -132,17 +242,15 @@ static FILE *open_part(char *path)
 bool ww_output_open(struct ww_output *output, const char *who, const char *path)
 {
 	*output = (struct ww_output){.who = who, .path = path};
-	if (strcmp(path, "-") == 0)
+	if (ww_output_is_stdout(path))
 		output->out = stdout;
 	else if (is_direct(path))
-		output->out = fopen(path, "wb");
-	else if ((output->place = place_of(path, MAX_LINKS))) {
-		output->part = join(output->place, strlen(output->place), PART);
-		output->out = open_part(output->part);
-	}
+		output->out = fopen(path, "wbe");
+	else if ((output->place = place_of(path, MAX_LINKS)))
+		output->out = open_part(output);
 	if (output->out)
 		return true;
-	complain(output, path);
+	complain(output);
 	ww_output_drop(output);
 	return false;
 }
@@ -153,32 +261,53 @@ static bool close_file(struct ww_output *output)
 	fine = fflush(output->out) == 0 && fine;
 	if (output->out != stdout)
 		fine = fclose(output->out) == 0 && fine;
+	else
+		clearerr(stdout); /* who closes it tells of it: no second line at the exit */
 	output->out = NULL;
 	return fine;
 }
 
+bool ww_output_close(struct ww_output *output)
+{
+	errno = 0;
+	if (!output->out || close_file(output))
+		return true;
+	complain(output);
+	ww_output_drop(output);
+	return false;
+}
+
 bool ww_output_finish(struct ww_output *output)
 {
-	if (!output->out)
-		return true;
-	errno = 0;
-	bool fine = close_file(output) && (!output->part || rename(output->part, output->place) == 0);
+	if (!ww_output_close(output))
+		return false;
+	bool fine = !output->part || rename(output->part, output->place) == 0;
 	if (!fine)
-		complain(output, output->path);
-	if (!fine && output->part)
-		(void)unlink(output->part);
+		complain(output);
+	else if (output->part)
+		forget_part(output);
 	ww_output_drop(output);
 	return fine;
 }
 
 void ww_output_drop(struct ww_output *output)
 {
-	bool begun = output->out != NULL;
-	if (begun)
+	if (output->out)
 		(void)close_file(output);
-	if (begun && output->part)
-		(void)unlink(output->part);
+	if (output->part)
+		remove_part(output);
 	free(output->place);
-	free(output->part);
 	*output = (struct ww_output){0};
+}
+
+/* The complaint at the exit is left out then: one is enough. */
+bool ww_output_flush(const char *who)
+{
+	bool failed = ferror(stdout) != 0;
+	errno = 0;
+	if (fflush(stdout) == 0 && !failed)
+		return true;
+	ww_complain(who, "cannot write the output%s%s", errno ? ": " : "", errno ? strerror(errno) : "");
+	clearerr(stdout);
+	return false;
 }

@@ -364,8 +364,8 @@ static int report_all(const struct ww_sweep_args *args, const struct ww_sweep_fi
 			putchar('\n');
 		print_report(&reports[i]);
 	}
-	fflush(stdout);
-	return args->plot && !write_plot(args, reports) ? WW_EXIT_FAILED : WW_EXIT_OK;
+	bool fine = ww_output_flush(args->who) && (!args->plot || write_plot(args, reports));
+	return fine ? WW_EXIT_OK : WW_EXIT_FAILED;
 }
 
 int ww_cmd_pfi(int argc, char **argv)

@@ -628,10 +628,8 @@ static int report_plan(const struct ww_plan_args *args, const struct ww_sweep_fi
 			print_json(&report);
 		else
 			print_report(&report);
-		fflush(stdout);
-		exit_code = report.total.outcome == WW_OUTCOME_INFEASIBLE ? WW_EXIT_ATTENTION : WW_EXIT_OK;
-		if (args->sweep.plot && !write_plot(&report))
-			exit_code = WW_EXIT_FAILED;
+		if (ww_output_flush(args->sweep.who) && (!args->sweep.plot || write_plot(&report)))
+			exit_code = report.total.outcome == WW_OUTCOME_INFEASIBLE ? WW_EXIT_ATTENTION : WW_EXIT_OK;
 	}
 	finish_report(&report);
 	return exit_code;

@@ -297,18 +297,6 @@ static bool copy_stream(FILE *in, FILE *out)
 	return fine && !ferror(in);
 }
 
-static bool copy_picture(FILE *picture, const char *who, const char *path)
-{
-	struct ww_output output;
-	if (!ww_output_open(&output, who, path))
-		return false;
-	if (copy_stream(picture, output.out))
-		return ww_output_finish(&output);
-	ww_complain(who, "cannot write '%s': %s", path, strerror(errno));
-	ww_output_drop(&output);
-	return false;
-}
-
 /* Ends the script; nothing may be added afterwards. */
 static bool finish_script(ww_plot *plot)
 {
@@ -318,14 +306,44 @@ static bool finish_script(ww_plot *plot)
 	return fflush(plot->data.out) == 0 && fflush(plot->script.out) == 0;
 }
 
-bool ww_plot_write(ww_plot *plot, const char *who, const char *path)
+static bool no_exchange(const char *who)
+{
+	ww_complain(who, "--plot: cannot write a temporary file: %s", strerror(errno));
+	return false;
+}
+
+bool ww_plot_can(const char *who)
+{
+	struct exchange files;
+	bool fine = open_exchange(&files) && fputs("set term svg\n", files.script) >= 0 && fflush(files.script) == 0 &&
+	            fseek(files.script, 0, SEEK_SET) == 0;
+	fine = fine ? run_gnuplot(&files, who) : no_exchange(who);
+	close_exchange(&files);
+	return fine;
+}
+
+static bool copy_picture(FILE *picture, struct ww_output *to)
+{
+	bool fine = copy_stream(picture, to->out);
+	if (!fine)
+		ww_complain(to->who, "cannot write '%s': %s", to->path, strerror(errno));
+	return fine;
+}
+
+bool ww_plot_draw(ww_plot *plot, struct ww_output *to)
 {
 	struct exchange files;
 	bool fine = open_exchange(&files) && finish_script(plot) && write_script(plot, files.script);
-	if (!fine)
-		ww_complain(who, "--plot: cannot write a temporary file: %s", strerror(errno));
-	fine = fine && run_gnuplot(&files, who) && copy_picture(files.picture, who, path);
+	fine = fine ? run_gnuplot(&files, to->who) && copy_picture(files.picture, to) : no_exchange(to->who);
 	close_exchange(&files);
+	return fine;
+}
+
+bool ww_plot_write(ww_plot *plot, const char *who, const char *path)
+{
+	struct ww_output output;
+	bool fine = ww_output_open(&output, who, path) && ww_plot_draw(plot, &output) && ww_output_finish(&output);
+	ww_output_drop(&output);
 	if (fine)
 		ww_complain(who, "wrote %s", path);
 	return fine;

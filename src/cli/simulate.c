@@ -13,7 +13,7 @@ enum { OPT_JSON = 0x400, OPT_SEED, OPT_SEEDS, OPT_TRACE, OPT_PLOT, OPT_JOURNAL, 
 
 struct simulate_args {
 	struct ww_watch_args watch;
-	const char *path, *plot;
+	const char *path;
 	bool json, has_seed;
 	uint64_t seed;
 	uint32_t n_seeds; /* 0 = one run, told in full */
@@ -60,21 +60,26 @@ static bool read_path(struct simulate_args *args, const char *arg)
 	return first;
 }
 
-/* A file to write may be anything but the scenario that is read. */
+/* A file to write may be anything but the scenario that is read; a picture has a name of its own. */
 static bool check_output(const struct simulate_args *args, const char *option, const char *path)
 {
-	bool same = path && ww_output_is_input(path, args->path);
-	if (same)
+	bool picture = path && path == args->watch.plot;
+	if (path && ww_output_is_input(path, args->path))
 		ww_complain(args->watch.who, "%s: '%s' is the scenario and would be overwritten; name another file",
 		            option, path);
-	return !same;
+	else if (picture && ww_output_is_stdout(path))
+		ww_complain(args->watch.who, "%s: '%s' is standard output, where the report goes; name another file",
+		            option, path);
+	else
+		return true;
+	return false;
 }
 
 /* Files to write are different ones. */
 static bool check_outputs(const struct simulate_args *args)
 {
 	static const char *const options[] = {"--trace", "--journal", "--plot"};
-	const char *paths[] = {args->watch.trace, args->watch.journal, args->plot};
+	const char *paths[] = {args->watch.trace, args->watch.journal, args->watch.plot};
 	for (size_t i = 0; i < 3; i++) {
 		if (!check_output(args, options[i], paths[i]))
 			return false;
@@ -89,16 +94,24 @@ static bool check_outputs(const struct simulate_args *args)
 	return true;
 }
 
-static bool is_stdout(const char *path)
+static bool is_dash(const char *path)
 {
 	return path && strcmp(path, "-") == 0;
+}
+
+/* The file in place of the report, which gets standard output else; NULL = none. */
+static const char *in_place_of_report(const struct ww_watch_args *watch)
+{
+	if (watch->trace && ww_output_is_stdout(watch->trace))
+		return watch->trace;
+	return watch->journal && ww_output_is_stdout(watch->journal) ? watch->journal : NULL;
 }
 
 /* What only the scenario can say of the options. */
 static bool check_scenario(const struct simulate_args *args, const struct ww_scenario *scenario)
 {
 	int64_t seconds = scenario->duration_us / WW_SECOND_US;
-	if (args->plot && scenario->n_events == 0)
+	if (args->watch.plot && scenario->n_events == 0)
 		ww_complain(args->watch.who, "--plot: the scenario has no event to draw; add one to its events");
 	else if (args->watch.journal_from >= seconds)
 		ww_complain(args->watch.who,
@@ -112,15 +125,18 @@ static bool check_scenario(const struct simulate_args *args, const struct ww_sce
 static bool check(const struct simulate_args *args)
 {
 	const struct ww_watch_args *watch = &args->watch;
-	bool to_one = watch->trace || watch->journal || args->plot;
+	bool to_one = watch->trace || watch->journal || args->watch.plot;
 	if (!args->path)
 		ww_complain(watch->who, "no SCENARIO given; see '%s --help'", watch->who);
 	else if (args->n_seeds > 0 && to_one)
 		ww_complain(watch->who, "--seeds: --trace, --plot and --journal tell of one seed; use --seed");
 	else if (watch->journal_from > 0 && !watch->journal)
 		ww_complain(watch->who, "--journal-from: there is no journal; add --journal FILE");
-	else if (is_stdout(watch->trace) && is_stdout(watch->journal))
+	else if (is_dash(watch->trace) && is_dash(watch->journal))
 		ww_complain(watch->who, "--trace and --journal: both are '-', standard output; name a file for one");
+	else if (args->json && in_place_of_report(watch))
+		ww_complain(watch->who, "--json: '%s' is standard output too; name a file for the %s",
+		            in_place_of_report(watch), in_place_of_report(watch) == watch->trace ? "trace" : "journal");
 	else
 		return check_outputs(args);
 	return false;
@@ -136,7 +152,7 @@ static bool parse_value(struct simulate_args *args, int key, char *arg)
 	case OPT_JOURNAL_FROM:
 		return read_count(args, "--journal-from", arg, &args->watch.journal_from);
 	case OPT_PLOT:
-		args->plot = arg;
+		args->watch.plot = arg;
 		return ww_args_svg(args->watch.who, arg);
 	case OPT_TRACE:
 		args->watch.trace = arg;
@@ -236,7 +252,7 @@ static bool simulate(const struct ww_scenario *scenario, uint64_t seed, ww_watch
 
 static void report(const struct simulate_args *args, const struct ww_simulated *s)
 {
-	if (is_stdout(args->watch.trace) || is_stdout(args->watch.journal))
+	if (in_place_of_report(&args->watch))
 		return;
 	if (!args->json) {
 		ww_simulated_print(s, stdout);
@@ -252,12 +268,10 @@ static int report_one(const struct simulate_args *args, const struct ww_scenario
 {
 	struct ww_simulated s = {0};
 	uint64_t seed = args->has_seed ? args->seed : scenario->seed;
-	bool fine = simulate(scenario, seed, watch, args->watch.who, &s) && ww_watch_finish(watch);
+	bool fine = simulate(scenario, seed, watch, args->watch.who, &s) && ww_watch_close(watch);
 	if (fine)
 		report(args, &s);
-	fflush(stdout);
-	if (fine && args->plot)
-		fine = ww_simulated_plot(&s, args->watch.who, args->plot);
+	fine = fine && ww_output_flush(args->watch.who) && ww_watch_draw(watch, &s) && ww_watch_finish(watch);
 	int exit_code = !fine ? WW_EXIT_FAILED : ww_needs_attention(&s) ? WW_EXIT_ATTENTION : WW_EXIT_OK;
 	finish(&s);
 	return exit_code;
@@ -296,8 +310,8 @@ int ww_cmd_simulate(int argc, char **argv)
 		ww_complain(args.watch.who, "%s", err.text);
 		return WW_EXIT_FAILED;
 	}
-	bool fits = check_scenario(&args, &scenario);
-	ww_watch *watch = fits ? ww_watch_create(&args.watch) : NULL;
+	bool fits = check_scenario(&args, &scenario), can = fits && (!args.watch.plot || ww_plot_can(args.watch.who));
+	ww_watch *watch = can ? ww_watch_create(&args.watch) : NULL;
 	if (!fits)
 		exit_code = WW_EXIT_USAGE;
 	else if (watch)

@@ -164,7 +164,7 @@ struct ww_event_figures {
 		to_most_s;    /* from its start on, until power stays within the budget; within 95 % of the cut */
 	double begins_s;      /* from its start to when the cut begins; below 0 = before it */
 	double first_below_s; /* and to the first second below its limit that others follow to the start, or after it */
-	double snapback_frac; /* highest minute in the hour after / in the hour before */
+	double snapback_frac; /* highest minute of the hour after / highest minute of the hour before */
 	double back_s; /* from the end of its ramp up, until tokens/s of the last minute are 99 % of the hour before */
 	double missing_w; /* with everything at its lowest; 0 = feasible */
 };
@@ -213,7 +213,7 @@ bool ww_needs_attention(const struct ww_simulated *s);
 
 /* Each path is NULL where it is not wanted. */
 struct ww_watch_args {
-	const char *who, *trace, *journal; /* journal "-": standard output */
+	const char *who, *trace, *journal, *plot; /* trace or journal "-": standard output */
 	uint32_t journal_from;
 	bool live; /* slowly enough to be watched, also without a terminal */
 };
@@ -226,14 +226,20 @@ ww_watch *ww_watch_create(const struct ww_watch_args *args);
 /* How a run is to be watched: a line about it on a terminal; the product's run also with trace and journal. */
 struct ww_run_watch ww_watch_run(ww_watch *watch, enum ww_division division);
 
-/* Closes the files. False after one error line. */
+/* Trace and journal are whole, but not under their names yet. False after one error line. */
+bool ww_watch_close(ww_watch *watch);
+
+/* Draws the picture where one is wanted, not under its name yet. False after one error line. */
+bool ww_watch_draw(ww_watch *watch, const struct ww_simulated *s);
+
+/* All went well: the files appear under their names. False after one error line. */
 bool ww_watch_finish(ww_watch *watch);
 void ww_watch_destroy(ww_watch *watch);
 
 /* ---- simulate_plot.c ----------------------------------------------------------------------------------------------- */
 
-/* Power against the budget and tokens/s over time, as SVG. False after one error line. */
-bool ww_simulated_plot(const struct ww_simulated *s, const char *who, const char *path);
+/* Power against the budget and tokens/s over time, as SVG into an open output. False after one error line. */
+bool ww_simulated_plot(const struct ww_simulated *s, struct ww_output *to);
 
 /* ---- simulate_print.c, simulate_json.c ----------------------------------------------------------------------------- */
 

@@ -32,7 +32,7 @@ static void draw_budget(ww_plot *plot, const struct ww_event_run *e, uint32_t se
 			ww_plot_point(plot, i / 60.0, e->budget_w[i] / 1000);
 }
 
-bool ww_simulated_plot(const struct ww_simulated *s, const char *who, const char *path)
+bool ww_simulated_plot(const struct ww_simulated *s, struct ww_output *to)
 {
 	const struct ww_run *run = s->runs[WW_DIVISION_AUTO];
 	const struct ww_event_run *e = &run->events[s->main_event];
@@ -51,7 +51,7 @@ bool ww_simulated_plot(const struct ww_simulated *s, const char *who, const char
 		ww_plot_series(plot, WW_PLOT_LINE, lines[i].colour, lines[i].name);
 		draw(plot, s->runs[lines[i].division]->rate_tps, run->seconds, 1e-3);
 	}
-	bool fine = ww_plot_write(plot, who, path);
+	bool fine = ww_plot_draw(plot, to);
 	ww_plot_destroy(plot);
 	return fine;
 }

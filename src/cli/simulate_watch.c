@@ -15,7 +15,7 @@
 
 struct ww_watch {
 	struct ww_watch_args args;
-	struct ww_output trace, journal;
+	struct ww_output trace, journal, picture;
 	struct ww_journal_out frames_out;
 	struct ww_buf frames;
 	bool terminal, colour, shown; /* shown: a line stands on the terminal */
@@ -33,7 +33,8 @@ ww_watch *ww_watch_create(const struct ww_watch_args *args)
 	watch->terminal = isatty(STDERR_FILENO);
 	watch->colour = watch->terminal && !getenv("NO_COLOR");
 	if ((args->trace && !ww_output_open(&watch->trace, args->who, args->trace)) ||
-	    (args->journal && !ww_output_open(&watch->journal, args->who, args->journal))) {
+	    (args->journal && !ww_output_open(&watch->journal, args->who, args->journal)) ||
+	    (args->plot && !ww_output_open(&watch->picture, args->who, args->plot))) {
 		ww_watch_destroy(watch);
 		return NULL;
 	}
@@ -48,14 +49,28 @@ static bool end_journal(ww_watch *watch)
 {
 	struct ww_error err = {0};
 	if (!watch->journal.out || !ww_journal_write_end(&watch->frames_out, &watch->frames, &err))
-		return ww_output_finish(&watch->journal);
+		return ww_output_close(&watch->journal);
 	ww_complain(watch->args.who, "%s", err.text);
 	return false;
 }
 
+bool ww_watch_close(ww_watch *watch)
+{
+	return ww_output_close(&watch->trace) && end_journal(watch);
+}
+
+bool ww_watch_draw(ww_watch *watch, const struct ww_simulated *s)
+{
+	return !watch->picture.out || (ww_simulated_plot(s, &watch->picture) && ww_output_close(&watch->picture));
+}
+
 bool ww_watch_finish(ww_watch *watch)
 {
-	return ww_output_finish(&watch->trace) && end_journal(watch);
+	bool fine = ww_output_finish(&watch->trace) && ww_output_finish(&watch->journal) &&
+	            ww_output_finish(&watch->picture);
+	if (fine && watch->args.plot)
+		ww_complain(watch->args.who, "wrote %s", watch->args.plot);
+	return fine;
 }
 
 void ww_watch_destroy(ww_watch *watch)
@@ -64,6 +79,7 @@ void ww_watch_destroy(ww_watch *watch)
 		return;
 	ww_output_drop(&watch->trace);
 	ww_output_drop(&watch->journal);
+	ww_output_drop(&watch->picture);
 	ww_buf_finish(&watch->frames);
 	free(watch);
 }
