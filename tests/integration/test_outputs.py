@@ -5,12 +5,14 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import harness
-from harness import PROGRAM, SAMPLE, SOURCE, Skip, fails, good, run
+from harness import PROGRAM, SAMPLE, SOURCE, Files, Skip, fails, good, run
 from test_simulate import DEMO, Folder, kinds, names, umask
 
+BESIDE = SOURCE / "tools/beside"
 OTHERS = (["pfi", SAMPLE], ["compare", SAMPLE, "--cut=30"], ["plan", SAMPLE, "--cut=30"])
 
 
@@ -261,6 +263,60 @@ def test_a_signal_that_is_ignored_stays_ignored():
             process.send_signal(signal.SIGHUP)
             assert process.wait(60) == 0
         assert names(folder) == ["j", "small.yaml", "t"], names(folder)
+
+
+# ---- tools/beside -------------------------------------------------------------------------------------------------------
+
+def trace_text(seconds=120, power="1000", budget="900"):
+    return "time_s,power_w,budget_w,meter_w\n" + "".join(f"{i},{power},{budget},1000\n" for i in range(seconds))
+
+
+def beside(folder, limit="", env=None):
+    command = f'{limit} exec "$0" "$@"'
+    return subprocess.run(["/bin/sh", "-c", command, sys.executable, "-B", BESIDE, "t.csv", "p.csv", "o.svg"], cwd=folder,
+                          capture_output=True, text=True, check=False, timeout=60, env={**os.environ, **(env or {})})
+
+
+def test_beside():
+    harness.need_gnuplot()
+    with Files(t=trace_text(), p="minute,w\n0,1000\n1,1100\n") as folder:
+        result = beside(folder)
+        assert result.returncode == 0 and result.stderr == "" and "published" in (folder / "o.svg").read_text(), result
+        assert mode(folder / "o.svg") == 0o666 & ~umask()
+        (folder / "o.svg").chmod(0o600)
+        assert beside(folder).returncode == 0 and mode(folder / "o.svg") == 0o600
+        (folder / "o.svg").write_text("old", encoding="utf-8")
+        assert beside(folder, "ulimit -f 1;").returncode == 1
+        assert beside(folder, env={"PATH": str(folder)}).stderr.startswith("beside: needs gnuplot")
+        assert (folder / "o.svg").read_text(encoding="utf-8") == "old" and names(folder) == ["o.svg", "p.csv", "t.csv"]
+        (folder / "o.svg").unlink()
+        (folder / "o.svg").symlink_to("t.csv")
+        assert "is read" in beside(folder).stderr and (folder / "t.csv").read_text() == trace_text()
+
+
+def test_mistakes_of_beside():
+    harness.need_gnuplot()
+    fine, minute = trace_text(), "minute,w\n0,1000\n"
+    for trace, published, says in (
+            (fine, "", "p.csv: holds no row"), (fine, "minute,w\n", "p.csv: holds no row"),
+            (fine, "minute,w\n0,1000\n1,abc\n", "p.csv: line 3, column 2: 'abc'"),
+            (fine, "minute,w\n0,nan\n", "p.csv: line 2, column 2: 'nan'"),
+            (fine, "minute,w\n0,\n", "p.csv: line 2, column 2: is empty"),
+            ("", minute, "t.csv: holds no row"), (minute, minute, "t.csv: line 1, column 1: is no trace"),
+            (trace_text(30), minute, "t.csv: line 31, column 1: ends after 30 seconds"),
+            (trace_text(30) + "30,abc,1,1\n", minute, "t.csv: line 32, column 2: 'abc'"),
+            (trace_text(30) + "30,1,inf,1\n", minute, "t.csv: line 32, column 3: 'inf'"),
+            (fine + "120,1\n", minute, "t.csv: line 122: has 2 columns"),
+            (trace_text(power=""), minute, "t.csv: line 2, column 2: no minute has power"),
+            (fine.replace("time_s", "\0"), minute, "t.csv: ")):
+        with Files(t=trace, p=published) as folder:
+            (folder / "o.svg").write_text("old", encoding="utf-8")
+            result = beside(folder)
+            assert result.returncode == 1 and result.stderr.startswith("beside: " + says), (says, result)
+            assert len(result.stderr.splitlines()) == 1 and ";" in result.stderr, result
+            assert (folder / "o.svg").read_text(encoding="utf-8") == "old" and len(names(folder)) == 3, names(folder)
+    with Files(t=trace_text(budget=""), p=minute) as folder:
+        assert beside(folder).returncode == 0
 
 
 if __name__ == "__main__":
