@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files that commands write: a run that fails leaves what was there, rights are kept, signals leave nothing half behind."""
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -236,6 +237,16 @@ def test_what_may_not_be_written_is_not_replaced():
 
 # ---- Signals ----------------------------------------------------------------------------------------------------------
 
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+
+def listen():
+    """Whatever the tests themselves were told to ignore; and no core file."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for number in ENDS:
+        signal.signal(number, signal.SIG_DFL)
+
+
 def begin(folder, scenario, **how):
     """A run that has begun its files."""
     args = [PROGRAM, "simulate", scenario, "--live", "--trace", folder / "t", "--journal", folder / "j"]
@@ -249,8 +260,8 @@ def begin(folder, scenario, **how):
 def test_signals_leave_nothing_half():
     with Folder() as folder:
         put_old(folder, "t")
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-            with begin(folder, DEMO, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as process:
+        for number in ENDS:
+            with begin(folder, DEMO, preexec_fn=listen) as process:
                 process.send_signal(number)
                 assert process.wait(60) == -number, process.returncode
             check_old(folder, "t")
