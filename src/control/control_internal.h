@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside of control. registry.c takes in what is told, leader.c who leads; charges.c bounds what each GPU's limit is or may
- * become; non_gpu.c bounds the rest of a row; timeline.c knows the budgets, and demand.c what jobs draw; divide.c says where
- * each GPU should go, and lean.c evens out the GPUs of a job; orders.c sends them there: downwards at once, upwards from
- * free watts; state.c saves all of it.
+ * Inside of control. registry.c takes in what is told, heard.c what nodes say, and leader.c knows who leads; charges.c
+ * bounds what each GPU's limit is or may become; non_gpu.c bounds the rest of a row; timeline.c knows the budgets, and
+ * demand.c what jobs draw; divide.c says where each GPU should go, and lean.c evens out the GPUs of a job; orders.c sends
+ * them there: downwards at once, upwards from free watts; state.c saves all of it.
  */
 #ifndef WW_CONTROL_INTERNAL_H
 #define WW_CONTROL_INTERNAL_H
@@ -24,6 +24,7 @@
 #define LEAD_EXTRA_US (2 * WW_SECOND_US) /* a budget counts that much before it starts, besides settle_us */
 #define AHEAD_US (24 * 3600 * WW_SECOND_US)
 #define EVENTS_MAX 100000
+#define MOST_W 1e5 /* of one board */
 
 /* A command that its node may have accepted or may accept yet. */
 struct outstanding {
@@ -291,9 +292,6 @@ void ask_to_store(ww_control *c);
 
 ww_status take_config(ww_control *c, const struct ww_config *config, struct ww_error *err);
 ww_status take_job(ww_control *c, const struct ww_job *told, struct ww_error *err);
-ww_status take_sample(ww_control *c, const struct ww_sample *sample, struct ww_error *err);
-ww_status take_ack(ww_control *c, const struct ww_ack *ack, struct ww_error *err);
-ww_status take_hello(ww_control *c, const struct ww_hello *hello, struct ww_error *err);
 struct node *find_node(const ww_control *c, uint64_t id);
 struct row *find_row(const ww_control *c, uint64_t id);
 /* Calls for each GPU of a job that is in the inventory. */
@@ -303,6 +301,8 @@ static inline void each_gpu(ww_control *c, const struct job *job, per_gpu *call,
 	for (uint32_t k = 0; k < job->n_gpus; k++)
 		call(c, &c->gpus[job->gpus[k]], context);
 }
+/* A limit found before the first write is where the GPU returns to, but for what the boot unit wrote. */
+void take_found(struct gpu *gpu, const struct ww_node_config *config, float found);
 /* Index of the first job with an id not below this. */
 uint32_t job_place(const ww_control *c, uint64_t id);
 /* The last of the jobs, from a saved state; settle_jobs after the last one. */
@@ -311,6 +311,12 @@ ww_status settle_jobs(ww_control *c, struct ww_error *err);
 /* Frees everything a configuration brought. */
 void forget_all(ww_control *c);
 ww_status make_room(ww_control *c, struct ww_error *err);
+
+/* ---- heard.c --------------------------------------------------------------------------------------------------------- */
+
+ww_status take_sample(ww_control *c, const struct ww_sample *sample, struct ww_error *err);
+ww_status take_ack(ww_control *c, const struct ww_ack *ack, struct ww_error *err);
+ww_status take_hello(ww_control *c, const struct ww_hello *hello, struct ww_error *err);
 
 /* ---- leader.c -------------------------------------------------------------------------------------------------------- */
 

@@ -35,7 +35,7 @@ MUTATIONS = [
      "if (c->fence.epoch < node->seen.epoch)\n\t\treturn WW_ACK_OLD;\n"
      "\tif (c->fence.epoch == node->seen.epoch && c->fence.seq <= node->seen.seq)",
      "if (c->fence.seq <= node->seen.seq)"),
-    ("own-epoch rule dropped: a new leader believes any message", "src/control/registry.c",
+    ("own-epoch rule dropped: a new leader believes any message", "src/control/heard.c",
      "if (from->seen.epoch != c->leader.epoch)\n\t\treturn disbelieve(c, node);",
      ""),
     ("commands on their way are not charged", "src/control/charges.c",
@@ -50,7 +50,7 @@ MUTATIONS = [
     ("a new leader goes by the clock of the one before", "src/control/charges.c",
      "return !node->believed && !greets(c);",
      "return false && !node->believed && !greets(c);"),
-    ("a node put back is believed at once", "src/control/registry.c",
+    ("a node put back is believed at once", "src/control/heard.c",
      "if (from->seen.seq < node->since_seq)\n\t\treturn disbelieve(c, node);",
      ""),
     ("frozen raises are sent", "src/control/orders.c",
