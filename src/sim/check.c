@@ -74,6 +74,7 @@ static ww_status check_board(const struct ww_sim_board *b, struct ww_error *err)
 		{"sensor_noise_frac", b->sensor_noise_frac, 0, 0.25},
 		{"chip_sd", b->chip_sd, 0, 0.5},
 		{"gain_sd", b->gain_sd, 0, 0.1},
+		{"model_gain_frac", b->model_gain_frac, -0.1, 0.1},
 	};
 	return all_in_range(&t, fields, COUNT(fields));
 }

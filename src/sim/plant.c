@@ -100,7 +100,7 @@ static void fill_gpus(ww_plant *p)
 	ww_rng_seed(&rng, p->seed);
 	for (uint32_t g = 0; g < p->n_gpus; g++) {
 		p->chip[g] = clipped(1 + p->board.chip_sd * ww_rng_normal(&rng), 0.9, 1.12);
-		p->gain[g] = p->board.gain_sd * clipped(ww_rng_normal(&rng), -3, 3);
+		p->gain[g] = p->board.model_gain_frac + p->board.gain_sd * clipped(ww_rng_normal(&rng), -3, 3);
 		p->written_w[g] = p->board.default_w;
 		p->cap_w[g] = p->board.default_w / (1 + p->gain[g]);
 		p->mean_w[g] = p->board.idle_w;

@@ -44,6 +44,7 @@ struct ww_sim_board {
 		settle_us; /* after a cap is written: nothing happens, then first-order with this time constant */
 	double sensor_noise_frac; /* of each second's reading, sd */
 	double chip_sd, gain_sd;  /* spread of power factor (clipped 0.9..1.12) and of sensor gain */
+	double model_gain_frac;   /* gain that the sensors of all boards have in common, besides; may be below 0 */
 	bool duty_sampler;        /* the sensor sees 25 % of the time: more noise while a phase alternates */
 };
 extern const struct ww_sim_board ww_sim_h200;

@@ -228,6 +228,32 @@ static void test_gain(void **state)
 	finish(&s);
 }
 
+/* What all sensors of a model have in common adds to what each has of its own. */
+static void test_model_gain(void **state)
+{
+	struct set_up own, both;
+	(void)state;
+	set_up(&own, 1);
+	set_up(&both, 1);
+	own.spec.board.gain_sd = both.spec.board.gain_sd = 0.02;
+	both.spec.board.model_gain_frac = -0.015;
+	build(&own);
+	build(&both);
+	live(&own, 2);
+	live(&both, 2);
+	for (uint32_t g = 0; g < 8; g++)
+		assert_near(ww_plant_sensor_w(both.plant, g) / ww_plant_gpu_w(both.plant, g),
+		            ww_plant_sensor_w(own.plant, g) / ww_plant_gpu_w(own.plant, g) - 0.015, 1e-12);
+	write_all(&both, 8, 450, ww_plant_time_us(both.plant));
+	live(&both, 4);
+	double most_w = 0;
+	for (uint32_t g = 0; g < 8; g++)
+		most_w = fmax(most_w, ww_plant_sensor_w(both.plant, g));
+	assert_near(most_w, 450, 1e-9);
+	finish(&own);
+	finish(&both);
+}
+
 /* Chips stay within 0.9 and 1.12, gains within three times their spread. */
 static void test_spread_is_clipped(void **state)
 {
@@ -678,6 +704,7 @@ int main(void)
 		cmocka_unit_test(test_lock_step_waste),
 		cmocka_unit_test(test_lock_step_moves_watts),
 		cmocka_unit_test(test_gain),
+		cmocka_unit_test(test_model_gain),
 		cmocka_unit_test(test_spread_is_clipped),
 		cmocka_unit_test(test_sensor_noise),
 		cmocka_unit_test(test_jitter),

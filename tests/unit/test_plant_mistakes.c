@@ -61,6 +61,7 @@ static void test_board(void **state)
 	REFUSE(s.spec.board.sensor_noise_frac = 3, "board", "sensor_noise_frac");
 	REFUSE(s.spec.board.chip_sd = NAN, "board", "chip_sd");
 	REFUSE(s.spec.board.gain_sd = 0.5, "board", "gain_sd");
+	REFUSE(s.spec.board.model_gain_frac = -0.5, "board", "model_gain_frac");
 }
 
 static void test_nodes(void **state)
