@@ -19,7 +19,7 @@
 #define DAY_FAULTS (DAY_EVENTS * 15)
 
 struct day_options {
-	double not_binding; /* share of the jobs that draw less than any cap in question */
+	double not_binding; /* share of the jobs that draw far less than when their curves were taken: no cap of theirs binds */
 	bool calm;          /* nothing is lost and nothing goes wrong */
 };
 
@@ -91,8 +91,8 @@ ww_status day_live(struct day *day, struct day_log *log, struct ww_error *err) W
  * and the truth is known: the chips' factors, the tables of the jobs, what no GPU draws. No guard; every GPU of a job draws
  * just what the job's common pace takes (ideal trim). The sum of u T over jobs is made as large as possible, where u is the
  * share of the phase's seconds in which the job ran in the lived day: dark nodes and checkpoints cost the optimum what
- * they cost the product. The power with all jobs running is at most the budget. Floors are kept where all can be; where
- * not, there are none.
+ * they cost the product. The power with all jobs running is at most the budget. Floors are kept as far as they
+ * can be: where not all can, those of the lowest tier fall, and so on.
  *
  * It is the least over prices p >= 0 of p B + sum over jobs of max over paces of (u T - p W). By weak duality no division
  * that keeps floors and budget has more, also not one whose caps change within the phase as long as their mean power
@@ -106,6 +106,12 @@ struct day_best {
 	double lived;          /* tokens in truth */
 	double day, day_lived; /* of all day; without an event every job runs freely, also during ramps */
 	bool floors_kept;      /* in all phases */
+	/* Of each job in the phase of the deepest budget: its mean watts while it ran, those that its tokens/s take at least,
+	 * and what the optimum gives it. */
+	struct day_job_best {
+		double w, ideal_w, best_w;
+		double tps, best_tps;
+	} jobs[DAY_JOBS];
 };
 ww_status day_find_best(const struct day *day, const struct day_log *log, struct day_best *best, struct ww_error *err)
 	WW_MUST_CHECK;

@@ -9,6 +9,7 @@
 #define KNOTS_MOST 256
 #define BISECTIONS 60
 #define PHASES_MOST 8
+#define TIERS 4
 
 /* What a job can do in a steady state, from its deepest cap to no cap: watts of its GPUs and tokens/s. Both rise; between
  * points both are linear. */
@@ -28,6 +29,7 @@ struct finder {
 	const struct day *day;
 	const ww_plant *plant;
 	struct menu menus[DAY_JOBS];
+	double best_w[DAY_JOBS]; /* of the last solution */
 	struct phase phases[PHASES_MOST];
 	uint32_t n_phases;
 };
@@ -87,6 +89,11 @@ static double gpus_at(const struct finder *f, double meter_w)
 	return w / (1 + day->nodes[0].follow) - day->n_idle * day->plant.board.idle_w;
 }
 
+static double floor_of(const struct day *day, uint32_t j, int tiers)
+{
+	return day->told[j].tier < tiers ? day->told[j].floor_frac * day->free_tps[j] : 0;
+}
+
 /* The most of u T - price W, and its W. */
 static double answer(const struct menu *menu, double uptime, double price, double floor_tps, double *w)
 {
@@ -103,17 +110,17 @@ static double answer(const struct menu *menu, double uptime, double price, doubl
 	return best;
 }
 
-/* Tokens/s of a phase at its optimum; kept: with all floors. */
-static double solve(const struct finder *f, const struct phase *phase, double meter_w, bool floors)
+/* Tokens/s of a phase at its optimum, with the floors of so many tiers. */
+static double solve(struct finder *f, const struct phase *phase, double budget_w, int tiers)
 {
-	double budget_w = gpus_at(f, meter_w), low = 0, high = 1e4, least = (double)INFINITY;
+	double low = 0, high = 1e4, least = (double)INFINITY;
 	for (int i = 0; i < BISECTIONS; i++) {
 		double price = i ? (low + high) / 2 : 0, used_w = 0, value = price * budget_w;
 		for (uint32_t j = 0; j < f->day->plant.n_jobs; j++) {
-			double w = 0, floor_tps = floors ? f->day->told[j].floor_frac * f->day->free_tps[j] : 0;
+			double floor_tps = floor_of(f->day, j, tiers);
 			double uptime = (double)phase->ran_s[j] / phase->seconds;
-			value += answer(&f->menus[j], uptime, price, floor_tps, &w);
-			used_w += w;
+			value += answer(&f->menus[j], uptime, price, floor_tps, &f->best_w[j]);
+			used_w += f->best_w[j];
 		}
 		least = fmin(least, value);
 		if (i)
@@ -122,14 +129,14 @@ static double solve(const struct finder *f, const struct phase *phase, double me
 	return least;
 }
 
-static bool can_keep_floors(const struct finder *f, double meter_w)
+static double floors_need_w(const struct finder *f, int tiers)
 {
 	double w = 0;
 	for (uint32_t j = 0; j < f->day->plant.n_jobs; j++) {
 		const struct menu *m = &f->menus[j];
-		w += between(m->tps, m->w, m->n, f->day->told[j].floor_frac * f->day->free_tps[j]);
+		w += between(m->tps, m->w, m->n, floor_of(f->day, j, tiers));
 	}
-	return w <= gpus_at(f, meter_w);
+	return w;
 }
 
 /* ---- The day ---------------------------------------------------------------------------------------------------------- */
@@ -166,19 +173,36 @@ static bool add_second(struct finder *f, const struct day_log *log, uint32_t s, 
 	return true;
 }
 
-static void add_phase(struct finder *f, const struct phase *phase, struct day_best *best)
+static void tell_job(const struct finder *f, const struct phase *phase, uint32_t j, struct day_job_best *to)
 {
-	bool floors = can_keep_floors(f, phase->level_w);
-	double used_w = fmin(phase->level_w, (phase->power_w + phase->pauses_w) / phase->seconds);
-	best->floors_kept = best->floors_kept && floors;
-	best->tokens += phase->seconds * solve(f, phase, phase->level_w, floors);
-	best->at_power += phase->seconds * solve(f, phase, used_w, floors && can_keep_floors(f, used_w));
+	const struct menu *m = &f->menus[j];
+	double ran_s = fmax(1, phase->ran_s[j]);
+	to->w = phase->watt_s[j] / ran_s;
+	to->tps = phase->tokens[j] / ran_s;
+	to->ideal_w = between(m->tps, m->w, m->n, to->tps);
+	to->best_w = f->best_w[j];
+	to->best_tps = between(m->w, m->tps, m->n, to->best_w);
+}
+
+static void add_phase(struct finder *f, const struct phase *phase, bool deepest, struct day_best *best)
+{
+	double budget_w = gpus_at(f, phase->level_w);
+	double used_w = gpus_at(f, (phase->power_w + phase->pauses_w) / phase->seconds);
+	int tiers = TIERS;
+	while (tiers > 0 && floors_need_w(f, tiers) > budget_w)
+		tiers--;
+	used_w = fmin(budget_w, fmax(used_w, floors_need_w(f, tiers)));
+	best->floors_kept = best->floors_kept && tiers == TIERS;
+	best->at_power += phase->seconds * solve(f, phase, used_w, tiers);
+	best->tokens += phase->seconds * solve(f, phase, budget_w, tiers);
 	for (uint32_t j = 0; j < f->day->plant.n_jobs; j++) {
 		const struct menu *m = &f->menus[j];
 		best->lived += phase->tokens[j];
 		if (phase->ran_s[j])
 			best->at_division +=
 				phase->ran_s[j] * between(m->w, m->tps, m->n, phase->watt_s[j] / phase->ran_s[j]);
+		if (deepest)
+			tell_job(f, phase, j, &best->jobs[j]);
 	}
 }
 
@@ -200,8 +224,12 @@ ww_status day_find_best(const struct day *day, const struct day_log *log, struct
 		whole = add_second(&f, log, s, best) && whole;
 	if (!whole)
 		return ww_fail(err, WW_ERR_RANGE, "the day has more budgets than %d", PHASES_MOST);
-	for (uint32_t i = 0; i < f.n_phases; i++)
-		add_phase(&f, &f.phases[i], best);
+	for (uint32_t i = 0; i < f.n_phases; i++) {
+		bool deepest = true;
+		for (uint32_t k = 0; k < f.n_phases; k++)
+			deepest = deepest && f.phases[i].level_w <= f.phases[k].level_w;
+		add_phase(&f, &f.phases[i], deepest, best);
+	}
 	best->day += best->tokens;
 	return WW_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * event_days [--seed FIRST] [--count N] [--jobs J] [--not-binding PERCENT] [--calm] [--all]: lives N event days (day.h) with
+ * event_days [--seed FIRST] [--count N] [--jobs J] [--not-binding PERCENT] [--calm] [--all] [--tell]: lives N event days (day.h) with
  * the whole system and holds them to what is required. Exit 1 when a requirement is not kept, naming it.
  *
  * A figure is of the measured seconds (struct day_log), on the true plant at the meter of the site:
@@ -12,8 +12,9 @@
  * - floors: jobs whose tokens/s while they ran are below what was promised, or below what control said it keeps where it
  *   said that a floor cannot be kept.
  *
- * --not-binding: that share of the jobs draws less than any cap in question. --calm: nothing is lost and nothing goes wrong.
- * --all: a line for every day, not only for those that fail.
+ * --not-binding: that share of the jobs draws 180 to 270 W, and drew 450 to 700 W when their curves were taken: less than
+ * any cap in question. --calm: nothing is lost and nothing goes wrong.
+ * --all: a line for every day, not only for those that fail. --tell: and a table of its jobs.
  */
 #include "day.h"
 
@@ -97,7 +98,7 @@ struct result {
 struct options {
 	uint64_t first, count;
 	int jobs;
-	bool all;
+	bool all, tells;
 	struct day_options day;
 };
 
@@ -199,7 +200,26 @@ static void find_figures(const struct day *day, const struct day_log *log, const
 	r->n_jobs = day->plant.n_jobs;
 }
 
-static void live(uint64_t seed, const struct day_options *options, struct result *r)
+/* What every job did in the phase of the deepest budget, and what the optimum would have done. */
+static void tell_jobs(const struct day *day, const struct day_log *log, const struct day_best *best)
+{
+	printf("\n%-8s %4s %4s %5s %6s | %6s %6s %6s | %6s %6s %6s\n", "job", "GPUs", "tier", "p0", "tps/GPU", "floor",
+	       "kept", "best", "W/GPU", "ideal", "best");
+	for (uint32_t j = 0; j < day->plant.n_jobs; j++) {
+		const struct ww_job *told = &day->told[j];
+		const struct day_job_best *b = &best->jobs[j];
+		uint32_t n = day->jobs[j].n_gpus, said_s = 0;
+		for (uint32_t s = 0; s < DAY_S; s++)
+			said_s += log->measured[s] && (double)log->floor_frac[j][s] < told->floor_frac - 1e-6;
+		printf("%-8s %4u %4d %5.0f %7.0f | %6.3f %6.3f %6.3f | %6.1f %6.1f %6.1f | floor given up for %u s\n",
+		       told->name, n, told->tier, told->has_curve ? told->curve.p0_w : 0, day->free_tps[j] / n,
+		       told->floor_frac, b->tps / day->free_tps[j], b->best_tps / day->free_tps[j], b->w / n,
+		       b->ideal_w / n, b->best_w / n, said_s);
+	}
+	printf("the optimum %s all floors\n", best->floors_kept ? "keeps" : "cannot keep");
+}
+
+static void live(uint64_t seed, const struct day_options *options, bool tells, struct result *r)
 {
 	static struct day day;
 	static struct day_log log;
@@ -217,6 +237,8 @@ static void live(uint64_t seed, const struct day_options *options, struct result
 		snprintf(r->error, sizeof r->error, "%.150s", err.text);
 	} else {
 		find_figures(&day, &log, &best, r);
+		if (tells)
+			tell_jobs(&day, &log, &best);
 	}
 	r->cpu_s = (double)(clock() - begin) / CLOCKS_PER_SEC;
 }
@@ -317,7 +339,8 @@ static void work(const struct options *o, int worker, int to)
 {
 	struct result r;
 	for (uint64_t i = (uint64_t)worker; i < o->count; i += (uint64_t)o->jobs) {
-		live(o->first + i, &o->day, &r);
+		live(o->first + i, &o->day, o->tells, &r);
+		fflush(stdout);
 		if (write(to, &r, sizeof r) != sizeof r)
 			_exit(1);
 	}
@@ -379,11 +402,14 @@ static bool read_options(int argc, char **argv, struct options *o)
 {
 	for (int i = 1; i < argc; i++) {
 		uint64_t value = 0;
-		bool flag = !strcmp(argv[i], "--all") || !strcmp(argv[i], "--calm");
-		o->all = o->all || !strcmp(argv[i], "--all");
-		o->day.calm = o->day.calm || !strcmp(argv[i], "--calm");
-		if (flag)
+		bool *flag = !strcmp(argv[i], "--all")    ? &o->all
+		             : !strcmp(argv[i], "--calm") ? &o->day.calm
+		             : !strcmp(argv[i], "--tell") ? &o->tells
+		                                          : NULL;
+		if (flag) {
+			*flag = true;
 			continue;
+		}
 		if (i + 1 == argc || !read_count(argv[i + 1], &value))
 			return false;
 		if (!strcmp(argv[i], "--seed"))
@@ -408,7 +434,7 @@ int main(int argc, char **argv)
 	if (!read_options(argc, argv, &o)) {
 		fprintf(stderr,
 		        "usage: event_days [--seed FIRST] [--count 1..] [--jobs 1..%d] [--not-binding 0..100] [--calm] "
-		        "[--all]\n",
+		        "[--all] [--tell]\n",
 		        JOBS_MOST);
 		return 2;
 	}
