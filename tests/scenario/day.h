@@ -76,8 +76,8 @@ struct day_log {
 	float tps[DAY_JOBS][DAY_S], job_w[DAY_JOBS][DAY_S];
 	float floor_frac[DAY_JOBS][DAY_S]; /* that control said it keeps; at most what was promised */
 	struct day_gap gap[DAY_S];
-	double baseline_w[DAY_EVENTS]; /* by control */
-	double own_baseline_w[DAY_EVENTS];
+	double baseline_w[DAY_EVENTS];        /* by control */
+	double baseline_off_frac[DAY_EVENTS]; /* from the mean power before, of ten minutes or up to 20 s more */
 	struct ww_world_account account;
 };
 

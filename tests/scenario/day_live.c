@@ -7,6 +7,7 @@
 
 #define GRACE_S 8 /* settle + 5 s: so long a fall of the budget that comes without warning may take */
 #define BASELINE_S 600
+#define SPAN_S 20
 #define NOWHERE UINT32_MAX
 
 /* What has to be remembered from second to second. */
@@ -83,15 +84,25 @@ static void find_budget(const struct day *day, struct day_log *log, uint32_t s)
 			log->measured[s] = false;
 }
 
+/* Control keeps power in spans of 20 s: its ten minutes may be that much longer. */
+static double baseline_off(const struct day_log *log, double baseline_w, uint32_t at)
+{
+	double sum = 0, off = (double)INFINITY;
+	for (uint32_t n = 1; n <= BASELINE_S + SPAN_S; n++) {
+		sum += log->power_w[at - n];
+		if (n >= BASELINE_S)
+			off = fmin(off, fabs(baseline_w / (sum / n) - 1));
+	}
+	return off;
+}
+
 static void find_baselines(const struct day *day, struct day_log *log)
 {
 	for (size_t i = 0; i < day->world.n_announcements; i++) {
-		uint32_t at = seconds(day->announcements[i].at_us);
-		double sum = 0;
-		for (uint32_t s = at - BASELINE_S; s < at; s++)
-			sum += log->power_w[s];
-		if (day->announcements[i].event.version == 1)
-			log->own_baseline_w[day->announcements[i].event.id - 1] = sum / BASELINE_S;
+		const struct ww_announcement *a = &day->announcements[i];
+		uint64_t e = a->event.id - 1;
+		if (a->event.version == 1)
+			log->baseline_off_frac[e] = baseline_off(log, log->baseline_w[e], seconds(a->at_us));
 	}
 }
 
@@ -227,8 +238,10 @@ ww_status day_live(struct day *day, struct day_log *log, struct ww_error *err)
 	if (world)
 		log->account = ww_world_account(world);
 	ww_world_destroy(world);
+	if (status)
+		return status;
 	find_baselines(day, log);
 	for (uint32_t s = 0; s < DAY_S; s++)
 		find_budget(day, log, s);
-	return status;
+	return WW_OK;
 }

@@ -29,7 +29,8 @@
 
 #define JOBS_MOST 64
 #define MEANS 3
-#define BASELINE_OFF 0.003 /* of the mean power before an event: what control may take a cut from */
+#define ABOVE_BEST 0.002   /* of the optimum's tokens: rounding, and floors given up in need */
+#define BASELINE_OFF 0.003 /* of the mean power in the ten minutes before an event: what control takes a cut from */
 /* Of throughput: rounding of caps, and what power that jitters loses at the highest cap. */
 #define FLOOR_TOLERANCE 0.002
 #define FLOOR_TOLERANCE_PER_JITTER 0.4
@@ -188,8 +189,7 @@ static void find_figures(const struct day *day, const struct day_log *log, const
 	for (uint32_t s = 0; s < DAY_S; s++)
 		r->event_s += log->measured[s];
 	for (uint32_t i = 0; i < day->n_events; i++)
-		r->figures[BASELINE] =
-			fmax(r->figures[BASELINE], fabs(log->baseline_w[i] / log->own_baseline_w[i] - 1));
+		r->figures[BASELINE] = fmax(r->figures[BASELINE], log->baseline_off_frac[i]);
 	find_unused(log, r->figures);
 	find_floors(day, log, r->figures);
 	find_tokens(best, r->figures);
@@ -232,6 +232,9 @@ static void live(uint64_t seed, const struct day_options *options, bool tells, s
 		status = day_live(&day, &log, &err);
 	if (!status)
 		status = day_find_best(&day, &log, &best, &err);
+	if (!status && best.lived > (1 + ABOVE_BEST) * best.tokens)
+		status = ww_fail(&err, WW_ERR_RANGE, "more tokens than the optimum: %.4f of it",
+		                 best.lived / best.tokens);
 	if (status) {
 		r->failed = true;
 		snprintf(r->error, sizeof r->error, "%.150s", err.text);
