@@ -59,6 +59,7 @@ enum figure {
 	GAP_CHARGE,
 	GAP_SLACK,
 	GAP_PAUSES,
+	FLOOR_SHORT, /* of a job's tokens/s without a cap: the most by which a floor was broken */
 	FLOORS_SAID, /* jobs whose floor control said it cannot keep, some time */
 	ABOVE,       /* seconds with power above the budget, a share */
 	N_FIGURES
@@ -168,7 +169,11 @@ static void find_floors(const struct day *day, const struct day_log *log, double
 		}
 		tolerance += FLOOR_TOLERANCE_PER_JITTER * day->jobs[j].jitter_frac;
 		figures[FLOORS_SAID] += said;
-		figures[FLOORS] += n > 0 && tokens / n / day->free_tps[j] < promised / n - tolerance;
+		double short_frac = n > 0 ? (promised - tokens / day->free_tps[j]) / n : 0;
+		if (short_frac > tolerance) {
+			figures[FLOORS]++;
+			figures[FLOOR_SHORT] = fmax(figures[FLOOR_SHORT], short_frac);
+		}
 	}
 }
 
@@ -260,10 +265,11 @@ static bool is_bad(const struct result *r, int figure)
 
 static void print_head(void)
 {
-	printf("%9s %5s %5s %6s %4s | %6s %6s %6s | %6s %6s | %6s %6s | %3s %3s %3s | lost: %5s %5s %5s | gap: %5s %5s "
+	printf("%9s %5s %5s %6s %4s | %6s %6s %6s | %6s %6s | %6s %6s | %3s %5s %3s %3s | lost: %5s %5s %5s | gap: %5s "
+	       "%5s "
 	       "%5s %5s %5s %5s | %5s\n",
 	       "seed", "cut", "gain", "event", "jobs", "1 min", "5 min", "15 min", "net", "gross", "tokens", "day",
-	       "flo", "giv", "inv", "unus", "divi", "jobs", "guard", "free", "rest", "charg", "slack", "pause",
+	       "flo", "short", "giv", "inv", "unus", "divi", "jobs", "guard", "free", "rest", "charg", "slack", "pause",
 	       "above");
 }
 
@@ -274,13 +280,14 @@ static void print_day(const struct result *r)
 		printf("%9llu failed: %s\n", (unsigned long long)r->seed, r->error);
 		return;
 	}
-	printf("%9llu %5.1f %5.1f %5us %4u | %6.2f %6.2f %6.2f | %6.2f %6.2f | %6.2f %6.2f | %3.0f %3.0f %3.0f | lost: "
+	printf("%9llu %5.1f %5.1f %5us %4u | %6.2f %6.2f %6.2f | %6.2f %6.2f | %6.2f %6.2f | %3.0f %5.2f %3.0f %3.0f | "
+	       "lost: "
 	       "%5.2f "
 	       "%5.2f %5.2f | gap: %5.2f %5.2f %5.2f %5.2f %5.2f %5.2f | %5.2f ",
 	       (unsigned long long)r->seed, 100 * r->cut_frac, 100 * r->gain_frac, r->event_s, r->n_jobs,
 	       100 * f[OVER_1], 100 * f[OVER_5], 100 * f[OVER_15], 100 * f[UNUSED_NET], 100 * f[UNUSED_GROSS],
-	       100 * (1 - f[TOKENS]), 100 * (1 - f[TOKENS_DAY]), f[FLOORS], f[FLOORS_SAID], f[INVARIANTS],
-	       100 * f[LOST_UNUSED], 100 * f[LOST_DIVISION], 100 * f[LOST_WITHIN], 100 * f[GAP_GUARD],
+	       100 * (1 - f[TOKENS]), 100 * (1 - f[TOKENS_DAY]), f[FLOORS], 100 * f[FLOOR_SHORT], f[FLOORS_SAID],
+	       f[INVARIANTS], 100 * f[LOST_UNUSED], 100 * f[LOST_DIVISION], 100 * f[LOST_WITHIN], 100 * f[GAP_GUARD],
 	       100 * f[GAP_FREE], 100 * f[GAP_REST], 100 * f[GAP_CHARGE], 100 * f[GAP_SLACK], 100 * f[GAP_PAUSES],
 	       100 * f[ABOVE]);
 	for (int i = 0; i < N_FIGURES; i++)
