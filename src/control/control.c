@@ -9,8 +9,9 @@
 #define TICK_US WW_SECOND_US
 #define STORE_AGAIN_US (10 * WW_SECOND_US)
 #define STORE_ABOVE 1.02
-#define CLOCK_STEP_US WW_SECOND_US /* of the wall clock against the monotonic one, between two decisions */
-#define ROUNDING 1e-7              /* of a row's budget */
+#define STORE_LEAST_US (60 * WW_SECOND_US) /* a successor knows what was drawn before, but for the last minute */
+#define CLOCK_STEP_US WW_SECOND_US         /* of the wall clock against the monotonic one, between two decisions */
+#define ROUNDING 1e-7                      /* of a row's budget */
 
 const char *ww_why_text(enum ww_why why)
 {
@@ -185,11 +186,13 @@ static void tell_jobs(ww_control *c)
 }
 
 /* A successor would count less than may be in force, also by what nobody ordered: somebody's limit, a GPU that is not
- * managed. Or it would count far more. Raises within what is stored need not wait for it: of what came without an order a
+ * managed. Or it would count far more, or not know what was drawn lately. Raises within what is stored need not wait for it: of what came without an order a
  * successor knows as little whether they are sent or not. */
 static bool is_worth_storing(const ww_control *c)
 {
 	double stored_w = 0, decided_w = 0;
+	if (c->now.mono_us - c->stored_us >= STORE_LEAST_US)
+		return true;
 	for (uint32_t g = 0; g < c->n_gpus; g++) {
 		if (c->gpus[g].decided_w > c->gpus[g].stored_w)
 			return true;

@@ -144,8 +144,8 @@ struct ww_decision {
 	/* The state (ww_control_save) is to be stored durably and WW_INPUT_SAVED to be put before any command with `needs_save` is
 	 * sent; where that fails these commands are not sent. The others may be sent at once. Also set without such a command:
 	 * until what nobody tells again (inventory, job, event, leader, limits of a hello) is stored, while a successor would
-	 * charge a GPU with less than here, and now and then, so that it does not count far more than is in force. Never set
-	 * where another one leads. */
+	 * charge a GPU with less than here, and every minute at least, so that it does not count far more than is in force and
+	 * knows what was drawn lately. Never set where another one leads. */
 	bool save;
 	uint32_t n_commands;
 	const struct ww_command *commands;

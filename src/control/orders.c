@@ -95,6 +95,13 @@ static bool waits_for_others(const ww_control *c, const struct gpu *gpu, float w
 	       c->steps % ROUND_STEPS != 0;
 }
 
+/* Its node may aim higher than what is in force, as where a write hangs or somebody wrote a lower limit: told the same
+ * again, it would raise it. */
+static float no_higher(const ww_control *c, const struct gpu *gpu, float w)
+{
+	return gpu->enforced_w < w ? most_known(gpu->enforced_w, lowest_of(c, gpu)) : w;
+}
+
 /* Where a GPU may go in this step for its own part, free watts aside. */
 static float wish_of(const ww_control *c, const struct gpu *gpu, const struct rise *rise)
 {
@@ -107,13 +114,11 @@ static float wish_of(const ww_control *c, const struct gpu *gpu, const struct ri
 		return lowest_of(c, gpu);
 	/* Where watts are missing nothing rises anyway. Watts that one job gives are of no use to others that may not rise. */
 	if (c->mode == WW_MODE_FREEZE && !is_short(c, node))
-		return level_w;
-	if (gpu->target_w <= level_w || !may_rise(c, gpu)) {
-		float low_w = least_known(gpu->target_w, level_w);
-		/* Its node may aim higher than what is in force, as where a write hangs: not while watts are missing. */
-		bool rises = gpu->enforced_w < low_w && is_short(c, node);
-		return rises ? most_known(gpu->enforced_w, lowest_of(c, gpu)) : low_w;
-	}
+		return no_higher(c, gpu, level_w);
+	if (!may_rise(c, gpu))
+		return no_higher(c, gpu, least_known(gpu->target_w, level_w));
+	if (gpu->target_w <= level_w)
+		return gpu->target_w;
 	float wish_w = least_known(gpu->target_w, level_w + (rise->since_us == WW_NEVER_US ? INFINITY : STAGGER_W));
 	if (rise->since_us == WW_NEVER_US ? wish_w - level_w < DEAD_BAND_W : !slot_is_new(c, gpu, rise))
 		return level_w;

@@ -139,6 +139,31 @@ static void a_few_seconds_of_readings_say_so(void **state)
 	tear_down(&r);
 }
 
+/* Although nothing happened for which the state had to be stored. */
+static void a_successor_knows_the_power_of_before(void **state)
+{
+	struct rig r;
+	struct ww_buf disk = {0};
+	(void)state;
+	set_up_metered(&r);
+	double power_w = power_of(&r) + REST_W;
+	for (int i = 0; i < 600; i++) {
+		tick(&r);
+		if (r.d.save)
+			save(&r, &disk);
+	}
+	assert_int_equal(ww_control_load(r.control, &disk, NULL), WW_OK);
+	lead(&r, EPOCH + 1);
+	r.d.seq = 0;
+	memset(r.gpu, 0, sizeof r.gpu);
+	copy_decision(&r, ww_control_step(r.control, r.now));
+	const struct ww_event_decision *event = cut_now(&r);
+	assert_near_rel(event->baseline_w, power_w, 0.01);
+	assert_true(event->measured_frac > 0.85);
+	ww_buf_finish(&disk);
+	tear_down(&r);
+}
+
 /* A twin from the state decides the same while the meter has been silent for long. */
 static void a_silent_meter_is_old_in_a_saved_state_too(void **state)
 {
@@ -166,6 +191,7 @@ int main(void)
 		cmocka_unit_test(a_reading_that_is_far_off_counts_for_nothing),
 		cmocka_unit_test(a_reading_that_cannot_be_is_refused),
 		cmocka_unit_test(a_few_seconds_of_readings_say_so),
+		cmocka_unit_test(a_successor_knows_the_power_of_before),
 		cmocka_unit_test(a_silent_meter_is_old_in_a_saved_state_too),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
