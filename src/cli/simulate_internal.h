@@ -129,6 +129,10 @@ ww_status ww_run_create(struct ww_scene *scene, enum ww_division division, const
                         struct ww_run **out, struct ww_error *err) WW_MUST_CHECK;
 void ww_run_destroy(struct ww_run *run);
 
+/* The least budget in force on the row of the main event, at the boundary of that event: of all such events, and the row's own
+ * limit where that is lower. NAN = none of them is in force, or its baseline is not known yet. */
+double ww_run_budget_w(const struct ww_scene *scene, const struct ww_run *run, uint32_t second);
+
 /* ---- simulate_faults.c: what went wrong, and what came of it -------------------------------------------------------- */
 
 void ww_faults_begin(const struct ww_scene *scene, struct ww_run *run);

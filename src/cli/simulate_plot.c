@@ -4,7 +4,8 @@
 
 #include <math.h>
 
-#define POINTS 360 /* of a line; each is a mean */
+#define POINTS 360       /* of a line; each is a mean */
+#define LEAST_JUMP 0.002 /* of a budget from second to second; a ramp is slower */
 
 static const struct {
 	enum ww_division division;
@@ -24,12 +25,28 @@ static void draw(ww_plot *plot, const double *v, uint32_t seconds, double scale)
 	}
 }
 
-/* Only where there is one; its ends are drawn sharp. */
-static void draw_budget(ww_plot *plot, const struct ww_event_run *e, uint32_t seconds)
+/* Whether a budget begins, ends or jumps between two seconds. */
+static bool is_edge(double a_w, double b_w)
 {
-	for (uint32_t i = 0; i < seconds; i++)
-		if (!isnan(e->budget_w[i]) && (i == e->first || i + 1 == e->end || i % 60 == 0))
-			ww_plot_point(plot, i / 60.0, e->budget_w[i] / 1000);
+	return isnan(a_w) || isnan(b_w) || fabs(a_w - b_w) > LEAST_JUMP * fmin(a_w, b_w);
+}
+
+/* Only where there is one, with gaps between; its edges are drawn sharp. */
+static void draw_budget(ww_plot *plot, const struct ww_simulated *s, const struct ww_run *run)
+{
+	double last_w = NAN;
+	bool drawn = false;
+	for (uint32_t i = 0; i < run->seconds; i++) {
+		double before_w = last_w, now_w = last_w = ww_run_budget_w(s->scene, run, i);
+		double next_w = i + 1 < run->seconds ? ww_run_budget_w(s->scene, run, i + 1) : NAN;
+		if (isnan(now_w))
+			continue;
+		if (drawn && isnan(before_w))
+			ww_plot_series(plot, WW_PLOT_LINE, 3, NULL);
+		drawn = true;
+		if (is_edge(before_w, now_w) || is_edge(now_w, next_w) || i % 60 == 0)
+			ww_plot_point(plot, i / 60.0, now_w / 1000);
+	}
 }
 
 bool ww_simulated_plot(const struct ww_simulated *s, struct ww_output *to)
@@ -42,7 +59,7 @@ bool ww_simulated_plot(const struct ww_simulated *s, struct ww_output *to)
 	ww_plot *plot = ww_plot_create(2);
 	ww_plot_panel(plot, &(struct ww_plot_frame){title, "minutes", "kW", "bottom left"});
 	ww_plot_series(plot, WW_PLOT_LINE, 3, "budget");
-	draw_budget(plot, e, run->seconds);
+	draw_budget(plot, s, run);
 	ww_plot_series(plot, WW_PLOT_LINE, 0, "power");
 	draw(plot, e->power_w, run->seconds, 1e-3);
 	ww_plot_panel(plot, &(struct ww_plot_frame){"tokens per second of all jobs, pauses left out", "minutes",

@@ -129,7 +129,7 @@ static void print_row(const ww_watch *watch, const struct ww_scene *scene, const
 	const struct ww_row_decision *d = s->decision && s->decision->n_rows > row ? &s->decision->rows[row] : &none;
 	print_value(watch->trace.out,
 	            told ? run->events[event].power_w[second] : ww_plant_row_w(s->plant, row, WW_BOUNDARY_METER));
-	print_value(watch->trace.out, told ? run->events[event].budget_w[second] : NAN);
+	print_value(watch->trace.out, ww_run_budget_w(scene, run, second));
 	print_value(watch->trace.out, scene->row_configs[row].has_meter ? ww_plant_meter_w(s->plant, row) : NAN);
 	print_value(watch->trace.out, ww_plant_row_w(s->plant, row, WW_BOUNDARY_GPU));
 	print_value(watch->trace.out, d->non_gpu_w);
@@ -176,15 +176,15 @@ static void print_line(ww_watch *watch, const struct ww_scene *scene, const stru
 	size_t event = ww_scene_main_event(scene);
 	const struct ww_event_run *e = &run->events[event];
 	char time[WW_TEXT_TIME], power[WW_TEXT_NUMBER], budget[WW_TEXT_NUMBER];
-	double full_w = 0;
+	double full_w = 0, budget_w = ww_run_budget_w(scene, run, second);
 	for (uint32_t i = 0; i < second && i < e->first + 1; i++)
 		full_w = fmax(full_w, e->power_w[i]);
 	fprintf(stderr, "%s%-9s %s ", watch->terminal ? "\r\033[K" : "", names[run->division],
 	        ww_text_time(second + 1, time));
-	print_bar(watch, e->power_w[second], e->budget_w[second], full_w > 0 ? full_w : e->power_w[second]);
+	print_bar(watch, e->power_w[second], budget_w, full_w > 0 ? full_w : e->power_w[second]);
 	fprintf(stderr, " %s W", ww_text_thousands(e->power_w[second], power));
-	if (!isnan(e->budget_w[second]))
-		fprintf(stderr, " of %s", ww_text_thousands(e->budget_w[second], budget));
+	if (!isnan(budget_w))
+		fprintf(stderr, " of %s", ww_text_thousands(budget_w, budget));
 	if (watch->free_tps > 0)
 		fprintf(stderr, ", tokens/s %.1f %% of before", 100 * run->tps[second] / watch->free_tps);
 	if (!watch->terminal)

@@ -311,6 +311,24 @@ def test_budget_of_ramps_and_changes():
     assert budget[1000] != budget[1000] and answer["worst_over_budget_w"] <= 0, answer
 
 
+def test_the_budget_is_the_least_in_force():
+    """Of all events on the row, and its own limit, in the trace and in the picture."""
+    second = "  - {name: second, start: 12 min, for: 6 min, limit: 4600 W}\n  - {name: third, start: 19 min, for: 30 s, limit: 9 kW}\n"
+    others = "  - {name: gpus, boundary: gpu, start: 14 min, for: 30 s, limit: 4 kW}\n"
+    with Folder(("cut: 25%}\n", "limit: 6 kW, ramp_up: 2 min}\n" + second + others), ("cooling: 8%", "cooling: 8%, limit: 8 kW")) as folder:
+        args = ["--plot", folder / "p.svg"] if shutil.which("gnuplot") else []
+        run("simulate", folder / "small.yaml", "--trace", folder / "t.csv", *args)
+        with open(folder / "t.csv", encoding="utf-8", newline="") as file:
+            budget = [float(row["budget_w"] or 0) for row in csv.DictReader(file)]
+        if args:
+            strokes = [path.getAttribute("stroke") for path in minidom.parse(str(folder / "p.svg")).getElementsByTagName("path")]
+            assert strokes.count("rgb(204, 121, 167)") == 2, strokes  # and nothing between the events
+    near(sum(budget[600:720]), 120 * 6000, 1)
+    near(sum(budget[720:1080]), 360 * 4600, 1)  # also while the first one goes up again, and the one of the GPUs asks for less
+    assert not any(budget[:600]) and not any(budget[1080:1140]) and not any(budget[1170:]), budget
+    near(sum(budget[1140:1170]), 30 * 8000, 1)
+
+
 def test_broken_floors_need_attention():
     """A budget that can be kept, but only below the floors."""
     with Folder(("cut: 25%", "cut: 40%"), ("gpus: 4, tier: 3}", "gpus: 4, floor: 99%}")) as folder:
