@@ -51,6 +51,9 @@ struct ww_job_mean {
 	uint32_t held; /* seconds in which it held its GPUs, pauses too */
 };
 
+/* Why a GPU draws less than its job did before. */
+enum ww_dip { WW_DIP_PAUSE, WW_DIP_ENDED, WW_DIP_DARK, WW_N_DIPS }; /* dark: a machine of the job has no power */
+
 /*
  * Of one event in one run. Times are virtual seconds; from `from` on the budget counts: its ramp has ended, or where it has
  * none or was announced late, settle + 5 s have passed. What it asks for is what the scenario announces, also while nobody
@@ -64,6 +67,7 @@ struct ww_event_run {
 	double measured_frac;                  /* of the minutes behind the baseline, by the meter; NAN = not known */
 	double baseline_w, limit_w, missing_w; /* NAN = not known; missing as control said last while it was in force */
 	double *power_w, *budget_w, *dips_w;   /* per second; the true power at the event's boundary */
+	double dips_ws[WW_N_DIPS];             /* from `from` to `end`, of each kind */
 	struct ww_job_mean *before, *during;   /* per job */
 };
 
@@ -107,6 +111,7 @@ struct ww_run {
 	struct ww_cap_end *caps; /* per GPU */
 	struct ww_world_account account;
 	struct ww_fault_run *faults;   /* per fault of the scenario */
+	struct ww_held *held;          /* per node; NULL = nothing goes wrong */
 	struct ww_world_alarm *alarms; /* of its nodes */
 	size_t n_alarms;
 	double *before_w; /* per GPU: its limit before the main event; NULL = it has none, or at the end another may last */
@@ -129,6 +134,12 @@ ww_status ww_run_create(struct ww_scene *scene, enum ww_division division, const
                         struct ww_run **out, struct ww_error *err) WW_MUST_CHECK;
 void ww_run_destroy(struct ww_run *run);
 
+/* What a watt of a node's GPUs is at the event's boundary, once everything has followed. */
+double ww_at_boundary(const struct ww_scene *scene, const struct ww_scenario_event *told, uint32_t node);
+
+/* How long limits need to be read back. */
+uint32_t ww_settled_s(const struct ww_scene *scene);
+
 /* The least budget in force on the row of the main event, at the boundary of that event: of all such events, and the row's own
  * limit where that is lower. NAN = none of them is in force, or its baseline is not known yet. */
 double ww_run_budget_w(const struct ww_scene *scene, const struct ww_run *run, uint32_t second);
@@ -145,6 +156,23 @@ const char *ww_left_capped(const struct ww_scene *scene, const struct ww_run *ru
 
 void ww_faults_print(const struct ww_scene *scene, const struct ww_run *run, FILE *out);
 void ww_faults_json(const struct ww_scene *scene, const struct ww_run *run, ww_json *json); /* into the open object */
+
+/* ---- simulate_held.c: watts that nobody else gets because of nodes that do not answer ------------------------------- */
+
+/* Of one node. Seconds count in which it was out of reach for longer than limits need to be read back, and a controller was
+ * in charge. */
+struct ww_held {
+	uint32_t out_s;   /* out of reach without a break until now */
+	uint32_t seconds; /* of the main event, in which it was */
+	double event_w;   /* the most that control charged for its GPUs in them */
+	double end_w;     /* at the end of the run; 0 = it is in reach */
+};
+
+void ww_held_begin(const struct ww_scene *scene, struct ww_run *run);
+void ww_held_measure(const struct ww_scene *scene, struct ww_run *run, const ww_world *world,
+                     const struct ww_world_second *s);
+void ww_held_print(const struct ww_scene *scene, const struct ww_run *run, FILE *out);
+void ww_held_json(const struct ww_scene *scene, const struct ww_run *run, ww_json *json); /* into the open object */
 
 /* ---- simulate_result.c --------------------------------------------------------------------------------------------- */
 
@@ -163,7 +191,8 @@ struct ww_event_figures {
 	double measured_frac;          /* of the ten minutes behind the baseline, by the meter */
 	double before_w, mean_w;       /* power in the hour before, and from the end of the ramp to the end */
 	double worst_over_w;           /* largest power - budget from the end of the ramp to the end */
-	double unused_frac, dips_frac; /* watts left unused, of the baseline; those of pauses apart */
+	double unused_frac, dips_frac; /* watts left unused, of the baseline; those of dips apart */
+	double dip_frac[WW_N_DIPS];    /* of that, by each kind */
 	double to_target_s,
 		to_most_s;    /* from its start on, until power stays within the budget; within 95 % of the cut */
 	double begins_s;      /* from its start to when the cut begins; below 0 = before it */

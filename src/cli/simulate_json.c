@@ -17,6 +17,9 @@ static void json_power(ww_json *json, const struct ww_event_figures *f)
 	ww_json_number(json, "worst_over_budget_w", f->worst_over_w);
 	ww_json_number(json, "unused_frac", f->unused_frac);
 	ww_json_number(json, "unused_dips_frac", f->dips_frac);
+	ww_json_number(json, "unused_pauses_frac", f->dip_frac[WW_DIP_PAUSE]);
+	ww_json_number(json, "unused_ended_frac", f->dip_frac[WW_DIP_ENDED]);
+	ww_json_number(json, "unused_dark_frac", f->dip_frac[WW_DIP_DARK]);
 	ww_json_number(json, "cut_begins_s", f->begins_s);
 	ww_json_number(json, "first_below_s", f->first_below_s);
 	ww_json_number(json, "time_to_target_s", f->to_target_s);
@@ -184,6 +187,7 @@ void ww_simulated_json(const struct ww_simulated *s, ww_json *json)
 		json_run(s, (enum ww_division)i, json);
 	ww_json_end(json);
 	ww_faults_json(s->scene, run, json);
+	ww_held_json(s->scene, run, json);
 	ww_json_begin_array(json, "jobs");
 	for (uint32_t j = 0; j < run->n_jobs; j++)
 		json_job(s, j, json);

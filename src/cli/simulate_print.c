@@ -5,7 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define MOSTLY 0.95 /* of the minutes behind a baseline: where less was measured, people are told */
+#define LEAST_SHOWN 0.0005 /* of the baseline, of watts that are left unused for one more reason */
+#define MOSTLY 0.95        /* of the minutes behind a baseline: where less was measured, people are told */
 
 static const struct {
 	enum ww_division division;
@@ -152,13 +153,26 @@ static void print_floors(const struct ww_simulated *s, size_t event, FILE *out)
 	}
 }
 
+/* Always that of pauses, and of the others what there is. */
+static void print_unused(const struct ww_event_figures *f, FILE *out)
+{
+	static const char *const words[WW_N_DIPS] = {"in pauses of jobs", "where jobs have ended",
+	                                             "by machines without power"};
+	char unused[WW_TEXT_NUMBER], dips[WW_TEXT_NUMBER];
+	fprintf(out, "  left unused     %s of the baseline; beside that %s %s", percent(f->unused_frac, unused),
+	        percent(f->dip_frac[WW_DIP_PAUSE], dips), words[WW_DIP_PAUSE]);
+	for (int dip = WW_DIP_PAUSE + 1; dip < WW_N_DIPS; dip++)
+		if (f->dip_frac[dip] >= LEAST_SHOWN)
+			fprintf(out, ", %s %s", percent(f->dip_frac[dip], dips), words[dip]);
+	fputc('\n', out);
+}
+
 static void print_event(const struct ww_simulated *s, size_t i, FILE *out)
 {
 	const struct ww_run *run = s->runs[WW_DIVISION_AUTO];
 	const struct ww_event_run *e = &run->events[i];
 	struct ww_event_figures f = ww_event_figures(run, i);
 	const char *unmeasured = ww_event_unmeasured(run, i);
-	char unused[WW_TEXT_NUMBER], dips[WW_TEXT_NUMBER];
 	print_heading(s, e, out);
 	if (e->announced > e->first)
 		fprintf(out, "  announced       %u s after its start: it can be kept only from then on\n",
@@ -169,8 +183,7 @@ static void print_event(const struct ww_simulated *s, size_t i, FILE *out)
 	}
 	print_cut(s, e, &f, out);
 	print_time(&f, out);
-	fprintf(out, "  left unused     %s of the baseline, and %s in pauses of jobs\n", percent(f.unused_frac, unused),
-	        percent(f.dips_frac, dips));
+	print_unused(&f, out);
 	print_after(&f, out);
 	print_floors(s, i, out);
 }
@@ -363,4 +376,5 @@ void ww_simulated_print(const struct ww_simulated *s, FILE *out)
 	else
 		fputs("There is no event in this scenario, so there is nothing to compare.\n", out);
 	ww_faults_print(s->scene, run, out);
+	ww_held_print(s->scene, run, out);
 }

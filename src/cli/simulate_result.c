@@ -88,6 +88,8 @@ static void find_unused(const struct ww_event_run *e, struct ww_event_figures *f
 	double n = e->end > e->from && !isnan(e->limit_w) ? e->end - e->from : NAN;
 	f->unused_frac = unused_w / n / f->baseline_w;
 	f->dips_frac = dips_w / n / f->baseline_w;
+	for (int dip = 0; dip < WW_N_DIPS; dip++)
+		f->dip_frac[dip] = e->dips_ws[dip] / n / f->baseline_w;
 }
 
 struct ww_event_figures ww_event_figures(const struct ww_run *run, size_t event)

@@ -16,13 +16,13 @@ struct walk {
 	struct ww_scene *scene;
 	struct ww_run *run;
 	size_t main_event;
-	enum ww_sim_state *states; /* of each job at the end of the last second */
-	double *rate_tps;          /* of each job when it ran last */
-	uint32_t *owner;           /* per GPU: the job that holds it or held it last */
-	uint32_t *node_of;         /* per GPU */
-	double *ran_w;             /* per GPU: its draw when its job ran last */
-	double *node_dips_w;       /* of the GPUs of each node */
-	uint32_t *missing_s;       /* per row: seconds in which watts were missing without a break until now */
+	enum ww_sim_state *states;        /* of each job at the end of the last second */
+	double *rate_tps;                 /* of each job when it ran last */
+	uint32_t *owner;                  /* per GPU: the job that holds it or held it last */
+	uint32_t *node_of;                /* per GPU */
+	double *ran_w;                    /* per GPU: its draw when its job ran last */
+	double (*node_dips_w)[WW_N_DIPS]; /* of the GPUs of each node */
+	uint32_t *missing_s;              /* per row: seconds in which watts were missing without a break until now */
 };
 
 /* ---- Events ------------------------------------------------------------------------------------------------------------ */
@@ -163,8 +163,7 @@ static void hear_of_event(struct ww_event_run *e, uint64_t id, const struct ww_d
 	e->limit_w = limit_of(e, e->told->limit_w, e->told->cut_frac);
 }
 
-/* What a watt of a node's GPUs is at the event's boundary, once everything has followed. */
-static double at_boundary(const struct ww_scene *scene, const struct ww_scenario_event *told, uint32_t node)
+double ww_at_boundary(const struct ww_scene *scene, const struct ww_scenario_event *told, uint32_t node)
 {
 	double w = 1;
 	if (told->boundary >= WW_BOUNDARY_IT)
@@ -183,9 +182,16 @@ static void measure_event(const struct walk *walk, uint32_t i, const struct ww_w
 	e->led += s->decision && second >= e->announced && second < e->end;
 	e->power_w[second] = ww_plant_row_w(s->plant, e->told->row, e->told->boundary);
 	e->budget_w[second] = budget_at(walk->scene, e, i + 1, second);
-	for (size_t k = 0; k < row->n_loads; k++)
-		e->dips_w[second] += row->loads[k].frac * walk->node_dips_w[row->loads[k].node] *
-		                     at_boundary(walk->scene, e->told, row->loads[k].node);
+	for (size_t k = 0; k < row->n_loads; k++) {
+		uint32_t node = row->loads[k].node;
+		double of_node = row->loads[k].frac * ww_at_boundary(walk->scene, e->told, node);
+		for (int dip = 0; dip < WW_N_DIPS; dip++) {
+			double w = of_node * walk->node_dips_w[node][dip];
+			e->dips_w[second] += w;
+			if (second >= e->from && second < e->end)
+				e->dips_ws[dip] += w;
+		}
+	}
 }
 
 /* A baseline that became known late counts for all of the event. */
@@ -214,11 +220,16 @@ double ww_run_budget_w(const struct ww_scene *scene, const struct ww_run *run, u
 
 /* ---- Rows ------------------------------------------------------------------------------------------------------------------ */
 
+uint32_t ww_settled_s(const struct ww_scene *scene)
+{
+	return seconds_up(grace_us(scene));
+}
+
 /* Watts count where even the guard is spent. While nobody is in charge nothing is known of the charges: what was missing
  * before still is, but is not counted. */
 static void measure_rows(const struct walk *walk, const struct ww_world_second *s)
 {
-	uint32_t settled_s = seconds_up(grace_us(walk->scene));
+	uint32_t settled_s = ww_settled_s(walk->scene);
 	for (uint32_t r = 0; s->decision && r < walk->run->n_rows; r++) {
 		struct ww_row_missing *row = &walk->run->rows[r];
 		double missing_w = s->decision->rows[r].missing_w;
@@ -243,11 +254,19 @@ static double cap_of(const struct ww_world_second *s, uint32_t gpu)
 	return cap_w > 0 || !s->decision ? cap_w : (double)s->decision->gpus[gpu].charge_w;
 }
 
-/* Watts that a GPU would draw under its cap but for a pause. */
-static void add_dip(const struct walk *walk, const struct ww_world_second *s, uint32_t node, uint32_t gpu)
+static enum ww_dip dip_of(const struct ww_world_second *s, uint32_t j, uint32_t gpu)
+{
+	enum ww_sim_state state = ww_plant_job_state(s->plant, j);
+	if (state == WW_SIM_DARK || ww_plant_enforced_w(s->plant, gpu) == 0)
+		return WW_DIP_DARK;
+	return holds(state) ? WW_DIP_PAUSE : WW_DIP_ENDED;
+}
+
+/* Watts that a GPU would draw under its cap if its job ran. */
+static void add_dip(const struct walk *walk, const struct ww_world_second *s, uint32_t j, uint32_t gpu)
 {
 	double would_w = fmin(walk->ran_w[gpu], cap_of(s, gpu));
-	walk->node_dips_w[node] += fmax(0, would_w - ww_plant_gpu_w(s->plant, gpu));
+	walk->node_dips_w[walk->node_of[gpu]][dip_of(s, j, gpu)] += fmax(0, would_w - ww_plant_gpu_w(s->plant, gpu));
 }
 
 static void measure_gpus(const struct walk *walk, const struct ww_world_second *s, uint32_t j, bool ran)
@@ -258,7 +277,7 @@ static void measure_gpus(const struct walk *walk, const struct ww_world_second *
 		if (ran)
 			walk->ran_w[gpu] = ww_plant_gpu_w(s->plant, gpu);
 		else if (walk->owner[gpu] == j)
-			add_dip(walk, s, walk->node_of[gpu], gpu);
+			add_dip(walk, s, j, gpu);
 	}
 }
 
@@ -353,6 +372,7 @@ static ww_status live(struct walk *walk, ww_world *world, const struct ww_run_wa
 		run->account = ww_world_account(world);
 		run->led += s.decision != NULL;
 		ww_faults_measure(walk->scene, run, world, &s);
+		ww_held_measure(walk->scene, run, world, &s);
 		measure_rows(walk, &s);
 		measure_jobs(walk, &s);
 		for (uint32_t i = 0; i < run->n_events; i++)
@@ -415,6 +435,7 @@ ww_status ww_run_create(struct ww_scene *scene, enum ww_division division, const
 	run->caps = ww_cli_alloc(scene->scenario->n_gpus, sizeof *run->caps);
 	start_events(scene, run);
 	ww_faults_begin(scene, run);
+	ww_held_begin(scene, run);
 	scene->spec.division = division;
 	scene->spec.journal = watch && watch->journal_from == 0 ? watch->journal : NULL;
 	ww_scene_tell_truth(scene, division == WW_DIVISION_EXACT);
@@ -441,6 +462,7 @@ void ww_run_destroy(struct ww_run *run)
 	}
 	ww_faults_end(run);
 	free(run->events);
+	free(run->held);
 	free(run->rows);
 	free(run->tps);
 	free(run->rate_tps);

@@ -202,6 +202,41 @@ def test_what_went_wrong():
         assert good_json("simulate", folder / "small.yaml")["not_back"] == []
 
 
+def test_watts_of_pauses_and_dead_machines_are_told_apart():
+    dead = "cut: 25%}\nfaults: [{at: 11 min, what: dead, node: node-1}]\n"
+    with Folder() as folder:
+        answer = good_json("simulate", folder / "small.yaml")
+        assert answer["unused_dark_frac"] == answer["unused_ended_frac"] == 0 and answer["held"] == [], answer
+        assert re.search(r"left unused     [\d.]+ % of the baseline; beside that [\d.]+ % in pauses of jobs\n",
+                         good("simulate", folder / "small.yaml"))
+    with Folder(("cut: 25%}\n", dead), ("name: 'moe, \"large\"',", "name: other, end: 13 min,")) as folder:
+        answer = json.loads(run("simulate", folder / "small.yaml", "--json").stdout)
+        parts = [answer[f"unused_{kind}_frac"] for kind in ("pauses", "ended", "dark")]
+        near(sum(parts), answer["unused_dips_frac"], 1e-9)
+        assert parts[2] > 0.1 and parts[1] > 0.02, parts
+        report = run("simulate", folder / "small.yaml").stdout
+        assert re.search(r"in pauses of jobs, [\d.]+ % where jobs have ended, [\d.]+ % by machines without power\n", report), report
+
+
+def test_watts_are_held_for_a_node_that_does_not_answer():
+    dead = "cut: 25%}\nfaults: [{at: 11 min, what: dead, node: node-1}]\n"
+    for unit, held_w, says in (("", 2800, "it may boot with that much; take it out of the inventory, or declare boot_cap\n"),
+                               (", boot_cap: 650 W", 2600,
+                                "it may boot with that much, its boot_cap; take it out of the inventory if it does not come back\n")):
+        with Folder(("cut: 25%}\n", dead), ("host: 1 kW", "host: 1 kW" + unit)) as folder:
+            answer = json.loads(run("simulate", folder / "small.yaml", "--json").stdout)
+            report = run("simulate", folder / "small.yaml").stdout
+        held = answer["held"]
+        assert [one["node"] for one in held] == ["node-1"] and held[0]["end_w"] > 0, held
+        near(held[0]["event_w"], held_w, 1)
+        near(held[0]["event_budget_frac"], held_w * 1.08 / answer["budget_w"], 1e-6)
+        line = rf"{held_w:,} W are held for node-1, in {held[0]['event_seconds']} s of the event [\d.]+ % of its budget: "
+        assert re.search(line + re.escape(says), report), report
+    cut = "cut: 25%}\nfaults: [{at: 11 min, what: cut, node: node-2, for: 2 min}]\n"
+    with Folder(("cut: 25%}\n", cut)) as folder:
+        assert re.search(r"W were held for node-2, in 1\d\d s of the event", run("simulate", folder / "small.yaml").stdout)
+
+
 def test_infeasible_needs_attention():
     with Folder(("cut: 25%", "limit: 3500 W")) as folder:
         result = run("simulate", folder / "small.yaml")
