@@ -73,7 +73,7 @@ struct ww_event_run {
 
 /* What the last decision of the main event says of a job, and its GPUs' mean cap. */
 struct ww_job_end {
-	double cut_frac, cap_w, promised_frac, kept_floor_frac;
+	double cut_frac, equal_cut_frac, cap_w, promised_frac, kept_floor_frac;
 	uint8_t why; /* enum ww_why, of most of its GPUs */
 };
 
@@ -230,6 +230,10 @@ struct ww_value {
 	double sum, kept_frac;
 };
 struct ww_value ww_event_value(const struct ww_scene *scene, const struct ww_run *run, size_t event, bool before);
+
+/* The reason for a cut of a job, of enum ww_why, in words: those of control, but for a cut that is deeper than anything measured
+ * because the equal cut is. Static. */
+const char *ww_end_why_text(const struct ww_scene *scene, const struct ww_run *run, uint32_t job, uint8_t why);
 
 /* Gains over the equal cut in terms of the objective: of wattweir and of the oracle. Where the oracle is less than 0.4 points
  * better than the equal cut, nothing is recovered: NAN. */

@@ -82,9 +82,9 @@ static void json_run(const struct ww_simulated *s, enum ww_division division, ww
 }
 
 /* Why a GPU has its cap, in words: the division, and the watts that were moved within its job. */
-static void json_why(const struct ww_cap_end *cap, ww_json *json)
+static void json_why(const struct ww_simulated *s, uint32_t j, const struct ww_cap_end *cap, ww_json *json)
 {
-	const char *why = ww_why_text((enum ww_why)cap->why);
+	const char *why = ww_end_why_text(s->scene, s->runs[WW_DIVISION_AUTO], j, cap->why);
 	char text[160];
 	if (cap->trim_w > 0)
 		snprintf(text, sizeof text, "%s; %+.0f W of its job's watts: a chip that needs more", why, cap->trim_w);
@@ -105,7 +105,7 @@ static void json_caps(const struct ww_simulated *s, uint32_t j, ww_json *json)
 		ww_json_count(json, "gpu", job->gpus[k]);
 		ww_json_number(json, "cap_w", cap->cap_w);
 		ww_json_number(json, "trim_w", cap->trim_w);
-		json_why(cap, json);
+		json_why(s, j, cap, json);
 		ww_json_end(json);
 	}
 	ww_json_end(json);
@@ -120,6 +120,7 @@ static void json_job(const struct ww_simulated *s, uint32_t j, ww_json *json)
 	ww_json_count(json, "gpus", s->scene->jobs[j].n_gpus);
 	ww_json_number(json, "floor_frac", s->scene->told[j].floor_frac);
 	ww_json_number(json, "cut_frac", end->cut_frac);
+	ww_json_number(json, "equal_cut_frac", end->equal_cut_frac);
 	ww_json_number(json, "cap_w", end->cap_w);
 	ww_json_number(json, "promised_frac", end->promised_frac);
 	for (int i = 0; i < WW_N_RUNS; i++) {
@@ -129,7 +130,7 @@ static void json_job(const struct ww_simulated *s, uint32_t j, ww_json *json)
 		               s->main_event < run->n_events ? ww_job_kept(s->scene, s->runs[i], s->main_event, j)
 		                                             : NAN);
 	}
-	ww_json_text(json, "why", ww_why_text((enum ww_why)end->why));
+	ww_json_text(json, "why", ww_end_why_text(s->scene, run, j, end->why));
 	json_caps(s, j, json);
 	ww_json_end(json);
 }

@@ -318,7 +318,7 @@ static void print_jobs(const struct ww_simulated *s, FILE *out)
 		ww_table_number(table, 100 * kept, 1);
 		ww_table_number(table, 100 * ww_job_kept(s->scene, equal, s->main_event, j), 1);
 		ww_table_number(table, 100 * s->scene->told[j].floor_frac, 0);
-		ww_table_text(table, "%s", end->cap_w > 0 ? ww_why_text((enum ww_why)end->why) : "not there");
+		ww_table_text(table, "%s", end->cap_w > 0 ? ww_end_why_text(s->scene, run, j, end->why) : "not there");
 	}
 	fputc('\n', out);
 	ww_table_print(table, out);

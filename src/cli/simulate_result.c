@@ -7,7 +7,8 @@
 #define HOUR_S 3600
 #define MINUTE_S 60
 #define MOST_OF_CUT 0.95
-#define BACK 0.99       /* of the tokens/s before */
+#define BACK 0.99 /* of the tokens/s before */
+#define SAME_CUT 0.001
 #define LEAST_GAP 0.004 /* of the objective, between equal cut and oracle; as in wattweir compare */
 /* Of throughput: rounding of caps, and what power that jitters loses at the highest cap. */
 #define FLOOR_TOLERANCE 0.002
@@ -217,6 +218,17 @@ struct ww_value ww_event_value(const struct ww_scene *scene, const struct ww_run
 	if (objective == WW_OBJECTIVE_MAXMIN)
 		return (struct ww_value){least, least};
 	return (struct ww_value){sum, objective == WW_OBJECTIVE_LOG ? exp(sum / full) : sum / full};
+}
+
+const char *ww_end_why_text(const struct ww_scene *scene, const struct ww_run *run, uint32_t job, uint8_t why)
+{
+	const struct ww_job_end *end = &run->ends[job];
+	const struct ww_curve *known = &scene->known_curves[job];
+	double measured_frac = known->status >= 0 ? known->max_cut_frac : 0;
+	bool at_equal = end->cut_frac >= end->equal_cut_frac - SAME_CUT && end->cut_frac > measured_frac + SAME_CUT;
+	if (why == WW_WHY_BOX && at_equal)
+		return "at the equal cut, which is deeper than was measured for its job";
+	return ww_why_text((enum ww_why)why);
 }
 
 struct ww_gains ww_gains(const struct ww_simulated *s)

@@ -341,6 +341,7 @@ static void measure_ends(const struct walk *walk, const struct ww_world_second *
 		const struct ww_sim_job *job = &walk->scene->jobs[j];
 		struct ww_job_end *end = &walk->run->ends[j];
 		*end = (struct ww_job_end){.cut_frac = d->cut_frac,
+		                           .equal_cut_frac = d->equal_cut_frac,
 		                           .promised_frac = d->throughput_frac,
 		                           .kept_floor_frac = d->kept_floor_frac,
 		                           .why = why_of_most(walk, s->decision, j)};

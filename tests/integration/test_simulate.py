@@ -133,6 +133,21 @@ def test_trim():
     assert any(cap["trim_w"] > 20 for job in on["jobs"] for cap in job["caps"])
 
 
+def test_why_says_what_was_measured():
+    """The equal cut may be deeper than anything that was measured; then it is not called measured."""
+    measured, equal = "as deep as was measured for its job", "at the equal cut, which is deeper than was measured for its job"
+    for at, cut, whys in (("10%", "30%", {equal}), ("20%, 50%", "26%", {measured, "a watt is worth as much here as elsewhere"})):
+        with Folder(("at: [20%, 50%]", f"at: [{at}]"), ("gpus: 4, tier: 3", "gpus: 4"), ("cut: 25%", f"cut: {cut}")) as folder:
+            answer = json.loads(run("simulate", folder / "small.yaml", "--json").stdout)
+            report = run("simulate", folder / "small.yaml").stdout
+        found = {job["why"] for job in answer["jobs"]}
+        assert found <= whys and all(why in report for why in found), found
+        for job in answer["jobs"]:
+            assert all(cap["why"].startswith(job["why"]) for cap in job["caps"]), job
+            assert job["why"] != equal or job["cut_frac"] >= job["equal_cut_frac"] - 0.001 > 0.1, job
+            assert job["why"] != measured or job["cut_frac"] >= job["equal_cut_frac"], job
+
+
 def test_objectives():
     """Gains are counted in what the scenario asks for."""
     with Folder() as folder:
@@ -359,7 +374,7 @@ def test_the_budget_is_the_least_in_force():
             strokes = [path.getAttribute("stroke") for path in minidom.parse(str(folder / "p.svg")).getElementsByTagName("path")]
             assert strokes.count("rgb(204, 121, 167)") == 2, strokes  # and nothing between the events
     near(sum(budget[600:720]), 120 * 6000, 1)
-    near(sum(budget[720:1080]), 360 * 4600, 1)  # also while the first one goes up again, and the one of the GPUs asks for less
+    near(sum(budget[720:1080]), 360 * 4600, 1)  # also while the first one goes up, and while another is for the GPUs
     assert not any(budget[:600]) and not any(budget[1080:1140]) and not any(budget[1170:]), budget
     near(sum(budget[1140:1170]), 30 * 8000, 1)
 
