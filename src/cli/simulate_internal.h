@@ -87,8 +87,10 @@ struct ww_cap_end {
 /* A row whose charges were above its budget, the guard spent, for longer than limits need to be read back: sums over all
  * such times. */
 struct ww_row_missing {
-	uint32_t seconds; /* 0 = never that long */
-	double most_w;    /* once limits could have been read back */
+	uint32_t seconds;     /* 0 = never that long */
+	uint32_t first, last; /* of them */
+	double most_w;        /* once limits could have been read back */
+	double over_w;        /* the most true power in them above the row's own limit or an event's; below 0: never */
 };
 
 /* What came of a fault of the scenario. */
@@ -241,6 +243,13 @@ struct ww_gains {
 	double gain, gap, recovered_frac;
 };
 struct ww_gains ww_gains(const struct ww_simulated *s);
+
+/* Sentences about figures that look wrong and are not; NULL where there is nothing to say. Static. */
+#define WW_ABOVE_ORACLE                                                                                                \
+	"The oracle knows the curves of all jobs, but neither faults nor pauses to come: it is not the most that can " \
+	"be had."
+const char *ww_above_oracle(const struct ww_simulated *s);
+const char *ww_fewer_tokens(const struct ww_simulated *s);
 
 /* Whether a person should look at it: a budget, floor or invariant was broken, a row missed watts, or an event could not be
  * kept or was never taken. */

@@ -56,6 +56,9 @@ static void json_rows_missing(const struct ww_simulated *s, const struct ww_run 
 		ww_json_text(json, "row", s->scene->scenario->rows[r].name);
 		ww_json_number(json, "most_missing_w", run->rows[r].most_w);
 		ww_json_count(json, "seconds", run->rows[r].seconds);
+		ww_json_count(json, "first_s", run->rows[r].first);
+		ww_json_count(json, "last_s", run->rows[r].last);
+		ww_json_number(json, "worst_over_budget_w", run->rows[r].over_w);
 		ww_json_end(json);
 	}
 	ww_json_end(json);

@@ -217,13 +217,18 @@ static void print_missing(const struct ww_simulated *s, FILE *out)
 {
 	const struct ww_run *run = s->runs[WW_DIVISION_AUTO];
 	for (uint32_t r = 0; r < run->n_rows; r++) {
-		char most[WW_TEXT_NUMBER], seconds[WW_TEXT_NUMBER];
-		if (run->rows[r].seconds == 0)
+		const struct ww_row_missing *row = &run->rows[r];
+		char most[WW_TEXT_NUMBER], seconds[WW_TEXT_NUMBER], first[WW_TEXT_TIME], last[WW_TEXT_TIME];
+		if (row->seconds == 0)
 			continue;
 		char *name = ww_text_clean(s->scene->scenario->rows[r].name, 60);
-		fprintf(out, "  SHORT OF WATTS  %s: up to %s W were missing, in %s s\n", name,
-		        ww_text_thousands(ceil(run->rows[r].most_w), most),
-		        ww_text_thousands(run->rows[r].seconds, seconds));
+		fprintf(out, "  SHORT OF WATTS  %s: up to %s W were missing, in %s s from %s to %s; power was ", name,
+		        ww_text_thousands(ceil(row->most_w), most), ww_text_thousands(row->seconds, seconds),
+		        ww_text_time(row->first, first), ww_text_time(row->last + 1.0, last));
+		if (row->over_w > 0)
+			fprintf(out, "up to %s W ABOVE the budget then\n", ww_text_thousands(ceil(row->over_w), most));
+		else
+			fputs("within the budget all the time\n", out);
 		free(name);
 	}
 }
@@ -252,6 +257,10 @@ static void print_gains(const struct ww_simulated *s, FILE *out)
 		fprintf(out,
 		        "Of what the oracle keeps beyond the equal cut, by the objective %s, wattweir keeps %.0f %%.\n",
 		        objective, 100 * gains.recovered_frac);
+	if (ww_above_oracle(s))
+		fprintf(out, "%s\n", ww_above_oracle(s));
+	if (ww_fewer_tokens(s))
+		fprintf(out, "%s\n", ww_fewer_tokens(s));
 }
 
 static void add_tokens(ww_table *table, const struct ww_simulated *s, enum ww_division division, bool before)

@@ -7,7 +7,8 @@
 #define HOUR_S 3600
 #define MINUTE_S 60
 #define MOST_OF_CUT 0.95
-#define BACK 0.99 /* of the tokens/s before */
+#define BACK 0.99         /* of the tokens/s before */
+#define LEAST_TOLD 0.0005 /* of a value that is above or below another one */
 #define SAME_CUT 0.001
 #define LEAST_GAP 0.004 /* of the objective, between equal cut and oracle; as in wattweir compare */
 /* Of throughput: rounding of caps, and what power that jitters loses at the highest cap. */
@@ -241,6 +242,24 @@ struct ww_gains ww_gains(const struct ww_simulated *s)
 	if (oracle->kept_frac - equal->kept_frac >= LEAST_GAP)
 		gains.recovered_frac = gains.gain / gains.gap;
 	return gains;
+}
+
+const char *ww_above_oracle(const struct ww_simulated *s)
+{
+	double kept[WW_N_RUNS];
+	for (int i = 0; i < WW_N_RUNS; i++)
+		kept[i] = ww_event_value(s->scene, s->runs[i], s->main_event, false).kept_frac;
+	return kept[WW_DIVISION_AUTO] > kept[WW_DIVISION_EXACT] + LEAST_TOLD ? WW_ABOVE_ORACLE : NULL;
+}
+
+const char *ww_fewer_tokens(const struct ww_simulated *s)
+{
+	double made = ww_event_tps(s->scene, s->runs[WW_DIVISION_AUTO], s->main_event, false);
+	double equal = ww_event_tps(s->scene, s->runs[WW_DIVISION_EQUAL], s->main_event, false);
+	if (s->scene->scenario->objective == WW_OBJECTIVE_TOKENS || !(made < equal * (1 - LEAST_TOLD)))
+		return NULL;
+	return "The equal cut makes more tokens/s, which are not the objective: 'objective: tokens' makes that sum the "
+	       "goal.";
 }
 
 /* ---- The outcome ------------------------------------------------------------------------------------------------------------ */

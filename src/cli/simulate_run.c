@@ -22,7 +22,10 @@ struct walk {
 	uint32_t *node_of;                /* per GPU */
 	double *ran_w;                    /* per GPU: its draw when its job ran last */
 	double (*node_dips_w)[WW_N_DIPS]; /* of the GPUs of each node */
-	uint32_t *missing_s;              /* per row: seconds in which watts were missing without a break until now */
+	struct missing {
+		uint32_t seconds; /* without a break until now */
+		double over_w;    /* in them */
+	} * missing;              /* per row */
 };
 
 /* ---- Events ------------------------------------------------------------------------------------------------------------ */
@@ -225,6 +228,29 @@ uint32_t ww_settled_s(const struct ww_scene *scene)
 	return seconds_up(grace_us(scene));
 }
 
+/* The most by which the true power of a row is above its own limit or what an event asks for. */
+static double over_of(const struct walk *walk, uint32_t r, const struct ww_world_second *s)
+{
+	const struct ww_scenario_row *row = &walk->scene->scenario->rows[r];
+	uint32_t second = (uint32_t)(s->at_us / WW_SECOND_US) - 1;
+	double over_w = ww_plant_row_w(s->plant, r, row->boundary) - row->limit_w;
+	for (uint32_t i = 0; i < walk->run->n_events; i++) {
+		const struct ww_event_run *e = &walk->run->events[i];
+		if (e->told->row == r && second >= e->from && second < e->end)
+			over_w = fmax(over_w, e->power_w[second] - e->budget_w[second]);
+	}
+	return over_w;
+}
+
+static void add_missing(struct ww_row_missing *row, const struct missing *now, uint32_t second, bool begins)
+{
+	if (row->seconds == 0)
+		*row = (struct ww_row_missing){.first = second + 1 - now->seconds, .over_w = NAN};
+	row->seconds += begins ? now->seconds : 1;
+	row->last = second;
+	row->over_w = fmax(row->over_w, now->over_w);
+}
+
 /* Watts count where even the guard is spent. While nobody is in charge nothing is known of the charges: what was missing
  * before still is, but is not counted. */
 static void measure_rows(const struct walk *walk, const struct ww_world_second *s)
@@ -232,11 +258,17 @@ static void measure_rows(const struct walk *walk, const struct ww_world_second *
 	uint32_t settled_s = ww_settled_s(walk->scene);
 	for (uint32_t r = 0; s->decision && r < walk->run->n_rows; r++) {
 		struct ww_row_missing *row = &walk->run->rows[r];
+		struct missing *now = &walk->missing[r];
 		double missing_w = s->decision->rows[r].missing_w;
-		walk->missing_s[r] = missing_w > s->decision->rows[r].guard_w ? walk->missing_s[r] + 1 : 0;
-		if (walk->missing_s[r] <= settled_s)
+		if (!(missing_w > s->decision->rows[r].guard_w)) {
+			now->seconds = 0;
 			continue;
-		row->seconds += walk->missing_s[r] == settled_s + 1 ? walk->missing_s[r] : 1;
+		}
+		now->over_w = now->seconds > 0 ? fmax(now->over_w, over_of(walk, r, s)) : over_of(walk, r, s);
+		now->seconds++;
+		if (now->seconds <= settled_s)
+			continue;
+		add_missing(row, now, (uint32_t)(s->at_us / WW_SECOND_US) - 1, now->seconds == settled_s + 1);
 		row->most_w = fmax(row->most_w, missing_w);
 	}
 }
@@ -374,10 +406,10 @@ static ww_status live(struct walk *walk, ww_world *world, const struct ww_run_wa
 		run->led += s.decision != NULL;
 		ww_faults_measure(walk->scene, run, world, &s);
 		ww_held_measure(walk->scene, run, world, &s);
-		measure_rows(walk, &s);
 		measure_jobs(walk, &s);
 		for (uint32_t i = 0; i < run->n_events; i++)
 			measure_event(walk, i, &s);
+		measure_rows(walk, &s);
 		if (second == last)
 			measure_ends(walk, &s);
 		if (watch && watch->second && (status = watch->second(watch->ctx, walk->scene, run, &s, err)))
@@ -396,7 +428,7 @@ static ww_status walk_through(struct walk *walk, const struct ww_run_watch *watc
 	walk->node_of = ww_cli_alloc(n_gpus, sizeof *walk->node_of);
 	walk->ran_w = ww_cli_alloc(n_gpus, sizeof *walk->ran_w);
 	walk->node_dips_w = ww_cli_alloc(walk->scene->plant.n_nodes, sizeof *walk->node_dips_w);
-	walk->missing_s = ww_cli_alloc(run->n_rows, sizeof *walk->missing_s);
+	walk->missing = ww_cli_alloc(run->n_rows, sizeof *walk->missing);
 	for (uint32_t node = 0, g = 0; node < walk->scene->plant.n_nodes; node++)
 		for (uint32_t i = 0; i < walk->scene->nodes[node].n_gpus; i++)
 			walk->node_of[g++] = node;
@@ -416,7 +448,7 @@ static ww_status walk_through(struct walk *walk, const struct ww_run_watch *watc
 	free(walk->node_of);
 	free(walk->ran_w);
 	free(walk->node_dips_w);
-	free(walk->missing_s);
+	free(walk->missing);
 	return status;
 }
 

@@ -136,6 +136,8 @@ static void print_sums(const struct total *t, FILE *out)
 	if (t->n_gaps > 0)
 		fprintf(out, "Over all seeds wattweir keeps %.0f %% of what the oracle keeps beyond the equal cut.\n",
 		        100 * t->gain / t->gap);
+	if (t->n_gaps > 0 && t->gain > t->gap)
+		fprintf(out, "%s\n", WW_ABOVE_ORACLE);
 	if (t->n_gaps < t->n)
 		fprintf(out,
 		        "In %zu of %zu seeds the oracle is less than 0.4 points above the equal cut; they are left out "

@@ -148,6 +148,24 @@ def test_why_says_what_was_measured():
             assert job["why"] != measured or job["cut_frac"] >= job["equal_cut_frac"], job
 
 
+def test_sentences_of_figures_that_look_wrong():
+    """Above the oracle, and fewer tokens than under the equal cut: a sentence where it is so, and nowhere else."""
+    above, fewer, seen = "it is not the most that can be had", "'objective: tokens' makes that sum the goal", set()
+    with Folder() as folder:
+        cases = [("scenarios/bad-day.yaml", "relative", 1)]
+        for objective in ("relative", "tokens", "maxmin"):
+            (folder / objective).write_text(SMALL.replace("tokens", objective), encoding="utf-8")
+            cases += [(folder / objective, objective, seed) for seed in (1, 2, 3)]
+        for path, objective, seed in cases:
+            answer = json.loads(run("simulate", path, "--json", f"--seed={seed}").stdout)
+            report = run("simulate", path, f"--seed={seed}").stdout
+            kept, tps = answer["objective_kept_frac"], answer["tps"]
+            assert (above in report) == (kept["wattweir"] > kept["oracle"] + 0.0005), (report, kept)
+            assert (fewer in report) == (objective != "tokens" and tps["wattweir"] < 0.9995 * tps["equal"]), (report, tps)
+            seen |= {sentence for sentence in (above, fewer) if sentence in report}
+    assert seen == {above, fewer}, seen
+
+
 def test_objectives():
     """Gains are counted in what the scenario asks for."""
     with Folder() as folder:
@@ -260,7 +278,17 @@ def test_infeasible_needs_attention():
         answer = good_json("simulate", folder / "small.yaml", code=3)
         assert answer["missing_w"] > 100, answer
         near(answer["rows_missing"][0]["most_missing_w"], answer["missing_w"], 0.5 * answer["missing_w"])
-        near(answer["rows_missing"][0]["seconds"], 300, 10)
+        row = answer["rows_missing"][0]
+        near(row["seconds"], 300, 10)
+        near(row["first_s"], 595, 2)
+        near(row["last_s"], 895, 10)
+        near(row["worst_over_budget_w"], answer["worst_over_budget_w"], 0.1)
+        assert re.search(r"missing, in \d+ s from 0:09:5\d to 0:14:5\d; power was up to [\d,]+ W ABOVE the budget then\n", result.stdout)
+    # A node that is gone is counted with what it may boot with, and power is not above the budget.
+    dead = "cut: 25%}\nfaults: [{at: 11 min, what: dead, node: node-1}]\n"
+    with Folder(("cut: 25%}\n", dead)) as folder:
+        report = good("simulate", folder / "small.yaml", code=3)
+        assert re.search(r"from 0:1\d:\d\d to 0:1\d:\d\d; power was within the budget all the time\n", report), report
 
 
 def test_a_row_that_cannot_be_kept():
