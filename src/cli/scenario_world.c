@@ -355,6 +355,7 @@ static void fill_specs(struct ww_scene *scene)
 	scene->spec = (struct ww_world_spec){.seed = scene->seed,
 	                                     .wall_start_us = WALL_START_US,
 	                                     .period_us = s->period_us,
+	                                     .reassert_lower = s->reassert_lower,
 	                                     .plant = &scene->plant,
 	                                     .config = &scene->config,
 	                                     .jobs = scene->told,

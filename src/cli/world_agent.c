@@ -255,6 +255,7 @@ static void start_agent(ww_world *w, uint32_t node)
 	                                  .start_id = (uint64_t)w->clock.now.wall_us,
 	                                  .seed = w->spec.seed * 1000003 + node,
 	                                  .period_us = w->spec.period_us,
+	                                  .reassert_lower = w->spec.reassert_lower,
 	                                  .n_gpus = config->n_gpus,
 	                                  .fight_limit = 3,
 	                                  .fight_window_us = 600 * WW_SECOND_US};

@@ -56,6 +56,7 @@ struct ww_world_spec {
 	uint64_t seed;
 	int64_t wall_start_us; /* wall time of virtual 0 */
 	int64_t period_us;     /* of samples */
+	bool reassert_lower;   /* of agents: limits that somebody lowered are written over, else respected */
 	int64_t wall_off_us; /* by which the wall clock of a controller may be off at most, each by another part of it */
 	const struct ww_plant_spec *plant;
 	const struct ww_config *config;

@@ -250,6 +250,7 @@ struct ww_scenario {
 	int64_t lease_us, settle_us;    /* ww_config: valid_for_us, settle_us */
 	uint8_t after;                  /* enum ww_after */
 	uint8_t trim;                   /* enum ww_trim */
+	bool reassert_lower;            /* as of struct ww_node_options */
 	struct ww_scenario_gpu gpu;
 	struct ww_scenario_curves curves;
 	struct ww_scenario_wire wire;

@@ -10,7 +10,7 @@
 
 struct raw_file {
 	const char *name;
-	uint32_t seed, objective, after, trim;
+	uint32_t seed, objective, after, trim, lowered;
 	int64_t duration_us, period_us, lease_us, settle_us;
 	double guard_frac;
 	const struct ww_yaml_node *gpu, *rows, *nodes, *jobs, *curves, *events, *wire, *faults, *modes;
@@ -27,6 +27,7 @@ static const struct ww_yaml_field file_fields[] = {
 	{"after", WW_YAML_WORD, false, WW_FIELD(raw_file, after), 0, 0, "write hold, failcap or restore"},
 	{"settle", WW_YAML_DURATION, false, WW_FIELD(raw_file, settle_us), 0, 60, "must be 0 s to 60 s"},
 	{"trim", WW_YAML_WORD, false, WW_FIELD(raw_file, trim), 0, 0, "write on or off"},
+	{"lowered", WW_YAML_WORD, false, WW_FIELD(raw_file, lowered), 0, 0, "write respect or reassert"},
 	{"guard", WW_YAML_PERCENT, false, WW_FIELD(raw_file, guard_frac), 0, 0.5, "must be 0% to 50%"},
 	{"gpu", WW_YAML_KEYS, false, WW_FIELD(raw_file, gpu), 0, 0, NULL},
 	{"rows", WW_YAML_ITEMS, true, WW_FIELD(raw_file, rows), 0, 0, NULL},
@@ -354,6 +355,7 @@ static ww_status read_file(struct ww_scenario_reader *r, const char *file)
 	r->s.objective = raw.objective;
 	r->s.after = (uint8_t)raw.after;
 	r->s.trim = (uint8_t)raw.trim;
+	r->s.reassert_lower = raw.lowered == 1;
 	r->guard_frac = raw.guard_frac;
 	status = ww_scenario_name(r, r->yaml.root, "", 0, &r->s.name);
 	return status ? status : read_parts(r, &raw);

@@ -388,6 +388,7 @@ ww_status day_draw(struct day *d, uint64_t seed, const struct day_options *optio
 	d->world.seed = seed;
 	d->world.wall_start_us = WALL_START_US;
 	d->world.period_us = WW_SECOND_US;
+	d->world.reassert_lower = true; /* floors are promised whatever others write */
 	d->world.plant = &d->plant;
 	d->world.config = &d->config;
 	d->world.jobs = d->told;

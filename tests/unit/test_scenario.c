@@ -21,6 +21,7 @@ static void own_keys_are_read(void **state)
 	                                 "lease: 0.5 min\n"
 	                                 "after: restore\n"
 	                                 "trim: off\n"
+	                                 "lowered: reassert\n"
 	                                 "settle: 2500 ms\n"
 	                                 "guard: 1%\n"
 	                                 "gpu: {min: 100 W, max: 0.4 kW, default: 300 W, idle: 50 W, chip_spread: 5%,\n"
@@ -38,6 +39,7 @@ static void own_keys_are_read(void **state)
 	assert_int_equal(c.lease_us, s(30));
 	assert_int_equal(c.after, WW_AFTER_RESTORE);
 	assert_int_equal(c.trim, WW_TRIM_OFF);
+	assert_true(c.reassert_lower);
 	assert_int_equal(c.settle_us, s(2.5));
 	assert_near(c.rows[0].guard_frac, 0.01, 1e-12);
 	assert_near(c.gpu.min_w, 100, 0);
@@ -77,6 +79,7 @@ static void absent_keys_have_their_meaning(void **state)
 	assert_int_equal(c.lease_us, s(15));
 	assert_int_equal(c.after, WW_AFTER_HOLD);
 	assert_int_equal(c.trim, WW_TRIM_ON);
+	assert_false(c.reassert_lower);
 	assert_int_equal(c.settle_us, s(3));
 	assert_near(c.gpu.min_w, 200, 0);
 	assert_near(c.gpu.max_w, 700, 0);

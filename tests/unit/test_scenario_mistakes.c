@@ -62,7 +62,7 @@ static void whole_files(void **state)
 		{LEAST "speed: 2\n", INVALID,
 	         "6: speed: unknown key; the keys here are name, seed, duration, period, objective, lease, after, "
 	         "settle, "
-	         "trim, guard, gpu, rows, nodes, jobs, curves, events, wire, faults, "
+	         "trim, lowered, guard, gpu, rows, nodes, jobs, curves, events, wire, faults, "
 	         "modes"},
 		{LEAST "name: u\n", INVALID, "6: name: is already on line 1; remove one of them"},
 		{"duration: 1 h\n" ROWS NODES JOBS, INVALID, "1: name: is missing; write a name"},
