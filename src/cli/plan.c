@@ -303,6 +303,18 @@ static void print_jobs(const struct report *r)
 	ww_table_destroy(table);
 }
 
+static void print_negative(const struct report *r)
+{
+	bool negative = false;
+	for (size_t i = 0; i < r->problem.n_rows; i++)
+		negative = negative || ww_plan_rows(r->plan)[i].tokens_per_w < 0;
+	if (negative)
+		printf("Where one watt more brings less than nothing, it serves the objective (%s) at the cost of "
+		       "throughput in "
+		       "total: --objective tokens makes the total the goal.\n",
+		       ww_objective_name(r->args->objective));
+}
+
 static void print_rows(const struct report *r)
 {
 	if (r->problem.n_rows == 0)
@@ -321,6 +333,7 @@ static void print_rows(const struct report *r)
 	putchar('\n');
 	ww_table_print(table, stdout);
 	ww_table_destroy(table);
+	print_negative(r);
 }
 
 /* Rounded up to whole watts, but not for the last bits of a sum. */

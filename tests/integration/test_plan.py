@@ -291,6 +291,16 @@ def test_max_below_the_floor():
         assert "Infeasible: 1 job cannot keep its floor under the highest cap allowed." in site.text("--cut=0", code=3)
 
 
+def test_a_watt_that_costs_throughput():
+    """A negative number is explained, and only where there is one."""
+    for objective in OBJECTIVES:
+        args = ["plan", SAMPLE, f"--cluster={CLUSTER}", "--cut=30", f"--objective={objective}"]
+        negative = any((row["tokens_per_w"] or 0) < 0 for row in good_json(*args)["rows"])
+        assert negative == (f"it serves the objective ({objective}) at the cost" in good(*args)), objective
+        assert negative or objective != "relative", "the sample has no such row any more"
+        assert not negative or objective != "tokens"
+
+
 def test_explore():
     jobs = [simple("deep", "loose", min="100 W"), simple("kept", "stiff", tier=1)]
     kept, deep = (plan(jobs, "--budget-w=5600", *args, code=code) for args, code in (((), 3), (("--explore",), 0)))
