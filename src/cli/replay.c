@@ -138,12 +138,25 @@ static ww_status without_end(const struct replay *r, const char *name, struct ww
 	               r->n_decisions ? ww_text_thousands((double)r->n_decisions, same) : "");
 }
 
+/* What was compared stays true of a journal that is damaged behind it. */
+static void add_compared(const struct replay *r, struct ww_error *err)
+{
+	size_t used = strlen(err->text);
+	char same[WW_TEXT_NUMBER];
+	if (r->n_decisions > 0)
+		snprintf(err->text + used, sizeof err->text - used,
+		         "; decisions compared until there, all the same: %s",
+		         ww_text_thousands((double)r->n_decisions, same));
+}
+
 static ww_status replay_all(struct replay *r, FILE *in, const char *name, struct ww_error *err)
 {
 	struct ww_frame frame = {.kind = WW_FRAME_STATE};
 	ww_status status = ww_journal_open(in, name, &r->journal, err);
 	while (!status && !r->differs) {
 		status = ww_journal_next(&r->journal, &frame, err);
+		if (status)
+			add_compared(r, err);
 		if (status || frame.kind == WW_FRAME_NONE)
 			break;
 		struct ww_error cause = {0};

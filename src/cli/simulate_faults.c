@@ -193,6 +193,12 @@ static const char *where(const struct ww_scene *scene, const struct ww_scenario_
 	return text;
 }
 
+static void add_whole(ww_table *table, double value, const char *unknown)
+{
+	char number[WW_TEXT_NUMBER];
+	ww_table_text(table, "%s", isnan(value) ? unknown : ww_text_thousands(value, number));
+}
+
 static void print_faults(const struct ww_scene *scene, const struct ww_run *run, FILE *out)
 {
 	static const struct ww_column columns[] = {
@@ -211,15 +217,13 @@ static void print_faults(const struct ww_scene *scene, const struct ww_run *run,
 		else
 			ww_table_text(table, "%s", name_of(f));
 		ww_table_text(table, "%s", where(scene, f, text));
-		ww_table_text(table, "%s",
+		ww_table_text(table, "%s%s",
 		              f->until_us == f->at_us || f->until_us == WW_NEVER_US
 		                      ? "-"
-		                      : ww_text_time((double)f->until_us / 1e6, time));
-		ww_table_number(table, run->faults[i].counted_w, 0);
-		if (isnan(run->faults[i].again_s) && !is_of_meter(f))
-			ww_table_text(table, "never");
-		else
-			ww_table_number(table, run->faults[i].again_s, 0);
+		                      : ww_text_time((double)f->until_us / 1e6, time),
+		              f->until_us > s->duration_us && f->until_us != WW_NEVER_US ? ", after the end" : "");
+		add_whole(table, run->faults[i].counted_w, "-");
+		add_whole(table, run->faults[i].again_s, is_of_meter(f) ? "-" : "never");
 	}
 	ww_table_print(table, out);
 	ww_table_destroy(table);
@@ -255,7 +259,9 @@ static void print_left(const struct ww_scene *scene, const struct ww_run *run, F
 	uint32_t n = 0;
 	for (uint32_t g = 0; g < s->n_gpus; g++)
 		n += ww_left_capped(scene, run, g) != NULL;
-	fprintf(out, "\nAt the end %u of %u GPUs have their limits of before the event.\n", s->n_gpus - n, s->n_gpus);
+	char back[WW_TEXT_NUMBER], all[WW_TEXT_NUMBER];
+	fprintf(out, "\nAt the end %s of %s GPUs have their limits of before the event.\n",
+	        ww_text_thousands(s->n_gpus - n, back), ww_text_thousands(s->n_gpus, all));
 	for (uint32_t g = 0, to = 1; g < s->n_gpus; g = to++) {
 		const char *why = ww_left_capped(scene, run, g);
 		const struct ww_scenario_node *node = &s->nodes[node_of(s, g)];
@@ -275,11 +281,11 @@ static void print_left(const struct ww_scene *scene, const struct ww_run *run, F
 void ww_faults_print(const struct ww_scene *scene, const struct ww_run *run, FILE *out)
 {
 	const struct ww_wire_counts *wire = &run->account.wire;
-	char sent[WW_TEXT_NUMBER];
+	char sent[WW_TEXT_NUMBER], lost[WW_TEXT_NUMBER], twice[WW_TEXT_NUMBER], late[WW_TEXT_NUMBER];
 	if (wire->lost + wire->doubled + wire->late > 0)
-		fprintf(out, "\nOf %s messages %llu were lost, %llu came twice and %llu late.\n",
-		        ww_text_thousands((double)wire->sent, sent), (unsigned long long)wire->lost,
-		        (unsigned long long)wire->doubled, (unsigned long long)wire->late);
+		fprintf(out, "\nOf %s messages %s were lost, %s came twice and %s late.\n",
+		        ww_text_thousands((double)wire->sent, sent), ww_text_thousands((double)wire->lost, lost),
+		        ww_text_thousands((double)wire->doubled, twice), ww_text_thousands((double)wire->late, late));
 	if (scene->scenario->n_faults == 0)
 		return;
 	fputc('\n', out);

@@ -49,6 +49,7 @@ struct ww_job_mean {
 	double tps;    /* sum over the seconds in which it ran */
 	uint32_t ran;  /* those seconds */
 	uint32_t held; /* seconds in which it held its GPUs, pauses too */
+	uint32_t to;   /* end of the last of them with power on all its machines, of the run; 0 = none */
 };
 
 /* Why a GPU draws less than its job did before. */
@@ -116,6 +117,7 @@ struct ww_run {
 	struct ww_held *held;          /* per node; NULL = nothing goes wrong */
 	struct ww_world_alarm *alarms; /* of its nodes */
 	size_t n_alarms;
+	enum ww_sim_state *states; /* of each job at the end */
 	double *before_w; /* per GPU: its limit before the main event; NULL = it has none, or at the end another may last */
 	double *after_w; /* per GPU: its limit at the end */
 	bool *in_reach;  /* per node: at the end */
@@ -207,6 +209,12 @@ struct ww_event_figures ww_event_figures(const struct ww_run *run, size_t event)
 
 /* Why there are no figures of an event, NULL where there are. Static. */
 const char *ww_event_unmeasured(const struct ww_run *run, size_t event);
+
+/* Jobs that were there during an event, but not to its end: they have ended, or a machine of theirs has no power. */
+uint32_t ww_jobs_gone(const struct ww_run *run, size_t event);
+
+/* Jobs that ran in the hour before an event and at the end of the run do not, by such a state. */
+uint32_t ww_jobs_lost(const struct ww_run *run, size_t event, enum ww_sim_state state);
 
 /* The extremes over all events that are measured. NAN = there is none, or for the time: one is never kept for good. */
 struct ww_worst {

@@ -84,37 +84,68 @@ static const char *when(double from_start_s, char out[WW_TEXT_TIME])
 {
 	if (from_start_s == 0)
 		return "at";
-	snprintf(out, WW_TEXT_TIME, "%.0f s %s", fabs(from_start_s), from_start_s < 0 ? "before" : "after");
+	char seconds[WW_TEXT_NUMBER];
+	snprintf(out, WW_TEXT_TIME, "%.15s s %s", ww_text_thousands(fabs(from_start_s), seconds),
+	         from_start_s < 0 ? "before" : "after");
 	return out;
 }
 
-static void print_time(const struct ww_event_figures *f, FILE *out)
+/* "5 min"; nothing without a ramp. */
+static const char *ramp(const struct ww_event_run *e, double until_s, char out[WW_TEXT_TIME + 32])
 {
-	char begins[WW_TEXT_TIME], below[WW_TEXT_TIME];
+	int64_t ramp_s = e->told->cls == WW_CLASS_PROTECTION ? 0 : e->told->ramp_down_us / WW_SECOND_US;
+	out[0] = '\0';
+	if (ramp_s > 0)
+		snprintf(out, WW_TEXT_TIME + 32, ", %s a ramp of %lld %s", until_s < (double)ramp_s ? "in" : "after",
+		         (long long)(ramp_s % 60 ? ramp_s : ramp_s / 60), ramp_s % 60 ? "s" : "min");
+	return out;
+}
+
+static void print_time(const struct ww_event_run *e, const struct ww_event_figures *f, FILE *out)
+{
+	char begins[WW_TEXT_TIME], below[WW_TEXT_TIME], how[WW_TEXT_TIME + 32];
+	char target[WW_TEXT_NUMBER], most[WW_TEXT_NUMBER];
 	fprintf(out, "  cut begins      due %s the event's start; ", when(f->begins_s, begins));
 	if (isnan(f->first_below_s))
 		fputs("power was NEVER under the limit\n", out);
 	else
-		fprintf(out, "power was first under the limit %s the start\n", when(f->first_below_s, below));
+		fprintf(out, "power was first under the limit %s the start%s\n", when(f->first_below_s, below),
+		        ramp(e, f->first_below_s, how));
 	if (isnan(f->to_target_s))
 		fputs("  at the target   NEVER for good\n", out);
 	else if (f->to_target_s > 0)
-		fprintf(out, "  at the target   %.0f s after the start; 95 %% of the cut after %.0f s\n",
-		        f->to_target_s, f->to_most_s);
+		fprintf(out, "  at the target   %s s after the start; 95 %% of the cut after %s s\n",
+		        watts(f->to_target_s, target), watts(f->to_most_s, most));
 	else
 		fputs("  at the target   from the first second of the event on\n", out);
 }
 
-static void print_after(const struct ww_event_figures *f, FILE *out)
+/* Why the tokens/s of before may never come again. */
+static void print_lost(const struct ww_run *run, size_t event, FILE *out)
 {
+	uint32_t ended = ww_jobs_lost(run, event, WW_SIM_ENDED), dark = ww_jobs_lost(run, event, WW_SIM_DARK);
+	fputs("NOT back at 99 %", out);
+	if (ended + dark > 0)
+		fputs(": of the jobs of before ", out);
+	if (ended > 0)
+		fprintf(out, "%u %s ended", ended, ended == 1 ? "has" : "have");
+	if (dark > 0)
+		fprintf(out, "%s%u %s a machine without power", ended > 0 ? ", " : "", dark,
+		        dark == 1 ? "has" : "have");
+	fputc('\n', out);
+}
+
+static void print_after(const struct ww_run *run, size_t event, const struct ww_event_figures *f, FILE *out)
+{
+	char back[WW_TEXT_NUMBER];
 	if (!isfinite(f->snapback_frac))
 		return;
 	fprintf(out, "  afterwards      highest minute %.1f %% of the highest before; tokens/s ",
 	        100 * f->snapback_frac);
 	if (isnan(f->back_s))
-		fputs("NOT back at 99 %\n", out);
+		print_lost(run, event, out);
 	else
-		fprintf(out, "back at 99 %% after %.0f s\n", f->back_s);
+		fprintf(out, "back at 99 %% after %s s\n", ww_text_thousands(f->back_s, back));
 }
 
 static void print_broken(const struct ww_simulated *s, const struct ww_run *run, size_t event, FILE *out)
@@ -132,6 +163,16 @@ static void print_broken(const struct ww_simulated *s, const struct ww_run *run,
 	fputc('\n', out);
 }
 
+static void print_kept(const struct ww_simulated *s, size_t event, bool all, FILE *out)
+{
+	const struct ww_run *run = s->runs[WW_DIVISION_AUTO];
+	uint32_t gone = ww_jobs_gone(run, event);
+	fputs(all ? "all kept, under the equal cut and by the oracle as well" : "all kept", out);
+	if (gone > 0)
+		fprintf(out, "; %u of %u jobs %s not there to the end", gone, run->n_jobs, gone == 1 ? "was" : "were");
+	fputc('\n', out);
+}
+
 /* Those of wattweir's run, and of the others where they are broken. */
 static void print_floors(const struct ww_simulated *s, size_t event, FILE *out)
 {
@@ -142,7 +183,7 @@ static void print_floors(const struct ww_simulated *s, size_t event, FILE *out)
 	}
 	fputs("  floors          ", out);
 	if (kept[WW_DIVISION_AUTO])
-		fputs(all ? "all kept, under the equal cut and by the oracle as well\n" : "all kept\n", out);
+		print_kept(s, event, all, out);
 	else
 		print_broken(s, s->runs[WW_DIVISION_AUTO], event, out);
 	for (size_t i = 0; i < N_ROWS; i++) {
@@ -173,18 +214,19 @@ static void print_event(const struct ww_simulated *s, size_t i, FILE *out)
 	const struct ww_event_run *e = &run->events[i];
 	struct ww_event_figures f = ww_event_figures(run, i);
 	const char *unmeasured = ww_event_unmeasured(run, i);
+	char late[WW_TEXT_NUMBER];
 	print_heading(s, e, out);
 	if (e->announced > e->first)
-		fprintf(out, "  announced       %u s after its start: it can be kept only from then on\n",
-		        e->announced - e->first);
+		fprintf(out, "  announced       %s s after its start: it can be kept only from then on\n",
+		        watts(e->announced - e->first, late));
 	if (unmeasured) {
 		fprintf(out, "  not measured    %s\n", unmeasured);
 		return;
 	}
 	print_cut(s, e, &f, out);
-	print_time(&f, out);
+	print_time(e, &f, out);
 	print_unused(&f, out);
-	print_after(&f, out);
+	print_after(run, i, &f, out);
 	print_floors(s, i, out);
 }
 
@@ -319,8 +361,9 @@ static void print_jobs(const struct ww_simulated *s, FILE *out)
 	for (uint32_t j = 0; j < run->n_jobs; j++) {
 		const struct ww_job_end *end = &run->ends[j];
 		double kept = ww_job_kept(s->scene, run, s->main_event, j);
+		char number[WW_TEXT_NUMBER];
 		ww_table_text(table, "%s", s->scene->told[j].name);
-		ww_table_text(table, "%u", s->scene->jobs[j].n_gpus);
+		ww_table_text(table, "%s", ww_text_thousands(s->scene->jobs[j].n_gpus, number));
 		ww_table_number(table, end->cap_w > 0 ? 100 * end->cut_frac : NAN, 1);
 		ww_table_number(table, end->cap_w > 0 ? end->cap_w : NAN, 0);
 		add_trim(table, s, j);
@@ -357,9 +400,11 @@ static void print_head(const struct ww_simulated *s, FILE *out)
 {
 	const struct ww_scenario *scenario = s->scene->scenario;
 	char *name = ww_text_clean(scenario->name, 60), length[WW_TEXT_TIME];
-	fprintf(out, "%s: %u GPUs on %zu nodes, %zu jobs, %s; seed %llu\n\n", name, scenario->n_gpus, scenario->n_nodes,
-	        scenario->n_jobs, ww_text_time(s->runs[WW_DIVISION_AUTO]->seconds, length),
-	        (unsigned long long)s->scene->seed);
+	char gpus[WW_TEXT_NUMBER], nodes[WW_TEXT_NUMBER], jobs[WW_TEXT_NUMBER];
+	fprintf(out, "%s: %s GPUs on %s nodes, %s jobs, %s; seed %llu\n\n", name,
+	        ww_text_thousands(scenario->n_gpus, gpus), ww_text_thousands((double)scenario->n_nodes, nodes),
+	        ww_text_thousands((double)scenario->n_jobs, jobs),
+	        ww_text_time(s->runs[WW_DIVISION_AUTO]->seconds, length), (unsigned long long)s->scene->seed);
 	free(name);
 }
 

@@ -178,6 +178,23 @@ uint32_t ww_floors_broken(const struct ww_scene *scene, const struct ww_run *run
 	return n;
 }
 
+uint32_t ww_jobs_gone(const struct ww_run *run, size_t event)
+{
+	const struct ww_event_run *e = &run->events[event];
+	uint32_t n = 0;
+	for (uint32_t j = 0; j < run->n_jobs; j++)
+		n += e->during[j].held > 0 && e->during[j].to < e->end;
+	return n;
+}
+
+uint32_t ww_jobs_lost(const struct ww_run *run, size_t event, enum ww_sim_state state)
+{
+	uint32_t n = 0;
+	for (uint32_t j = 0; j < run->n_jobs; j++)
+		n += run->events[event].before[j].ran > 0 && run->states[j] == state;
+	return n;
+}
+
 struct ww_worst ww_worst(const struct ww_scene *scene, const struct ww_run *run)
 {
 	struct ww_worst worst = {.over_w = NAN, .to_target_s = NAN};

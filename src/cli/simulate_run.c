@@ -280,6 +280,11 @@ static bool holds(enum ww_sim_state state)
 	return state != WW_SIM_WAITING && state != WW_SIM_ENDED;
 }
 
+static bool is_there(enum ww_sim_state state)
+{
+	return holds(state) && state != WW_SIM_DARK;
+}
+
 static double cap_of(const struct ww_world_second *s, uint32_t gpu)
 {
 	double cap_w = ww_plant_enforced_w(s->plant, gpu);
@@ -327,6 +332,7 @@ static void add_means(const struct ww_run *run, uint32_t second, uint32_t j, con
 		to->tps += now->tps;
 		to->ran += now->ran;
 		to->held += now->held;
+		to->to = now->to > 0 ? now->to : to->to;
 	}
 }
 
@@ -347,7 +353,8 @@ static void measure_jobs(const struct walk *walk, const struct ww_world_second *
 		run->tps[second] += tps;
 		run->rate_tps[second] += walk->rate_tps[j];
 		measure_gpus(walk, s, j, ran);
-		add_means(run, second, j, &(struct ww_job_mean){ran ? tps : 0, ran, holds(state)});
+		add_means(run, second, j,
+		          &(struct ww_job_mean){ran ? tps : 0, ran, holds(state), is_there(state) ? second + 1 : 0});
 		walk->states[j] = state;
 	}
 }
@@ -441,6 +448,7 @@ static ww_status walk_through(struct walk *walk, const struct ww_run_watch *watc
 	if (!status)
 		status = live(walk, world, watch, err);
 	ww_world_destroy(world);
+	memcpy(run->states, walk->states, run->n_jobs * sizeof *run->states);
 	complete_budgets(walk->scene, run);
 	free(walk->states);
 	free(walk->rate_tps);
@@ -465,6 +473,7 @@ ww_status ww_run_create(struct ww_scene *scene, enum ww_division division, const
 	run->tps = ww_cli_alloc(run->seconds, sizeof *run->tps);
 	run->rate_tps = ww_cli_alloc(run->seconds, sizeof *run->rate_tps);
 	run->ends = ww_cli_alloc(run->n_jobs, sizeof *run->ends);
+	run->states = ww_cli_alloc(run->n_jobs, sizeof *run->states);
 	run->caps = ww_cli_alloc(scene->scenario->n_gpus, sizeof *run->caps);
 	start_events(scene, run);
 	ww_faults_begin(scene, run);
@@ -500,6 +509,7 @@ void ww_run_destroy(struct ww_run *run)
 	free(run->tps);
 	free(run->rate_tps);
 	free(run->ends);
+	free(run->states);
 	free(run->caps);
 	free(run);
 }

@@ -47,14 +47,20 @@ void ww_seeds_destroy(ww_seeds *seeds)
 	free(seeds);
 }
 
+static void add_whole(ww_table *table, double value)
+{
+	char number[WW_TEXT_NUMBER];
+	ww_table_text(table, "%s", isfinite(value) ? ww_text_thousands(value, number) : "-");
+}
+
 static void add_row(ww_table *table, const struct ww_simulated *s, const struct ww_event_figures *f,
                     const struct ww_worst *worst)
 {
 	static const enum ww_division order[] = {WW_DIVISION_EQUAL, WW_DIVISION_AUTO, WW_DIVISION_EXACT};
 	const struct ww_run *run = s->runs[WW_DIVISION_AUTO];
 	ww_table_text(table, "%llu", (unsigned long long)s->scene->seed);
-	ww_table_number(table, -worst->over_w, 0);
-	ww_table_number(table, worst->to_target_s, 0);
+	add_whole(table, -worst->over_w);
+	add_whole(table, worst->to_target_s);
 	ww_table_number(table, 100 * f->unused_frac, 2);
 	for (size_t i = 0; i < 3; i++)
 		ww_table_number(table,

@@ -226,7 +226,8 @@ def test_what_went_wrong():
         assert answer["not_back"][0]["limit_w"] < answer["not_back"][0]["before_w"] == 700, answer["not_back"]
         assert answer["faults"][0]["obeyed_again_s"] is None, answer["faults"]
         assert answer["alarms"] and not_whole(answer) == [], not_whole(answer)
-        assert "NOT BACK  node-1 gpu 1: its limit" in good("simulate", folder / "small.yaml", code=3)
+        report = good("simulate", folder / "small.yaml", code=3)
+        assert "NOT BACK  node-1 gpu 1: its limit" in report and "1:12:00, after the end" in report, report
     late = "cut: 25%}\nfaults: [{at: 12 min, what: meter-late, row: site, by: 5 s, for: 1 min}]\n"
     with Folder(("cut: 25%}\n", late)) as folder:
         text = run("simulate", folder / "small.yaml", "--json").stdout
@@ -248,6 +249,8 @@ def test_watts_of_pauses_and_dead_machines_are_told_apart():
         near(sum(parts), answer["unused_dips_frac"], 1e-9)
         assert parts[2] > 0.1 and parts[1] > 0.02, parts
         report = run("simulate", folder / "small.yaml").stdout
+        assert "NOT back at 99 %: of the jobs of before 1 has ended, 1 has a machine without power\n" in report, report
+        assert re.search(r"  floors          .*; 2 of 2 jobs were not there to the end\n", report), report
         assert re.search(r"in pauses of jobs, [\d.]+ % where jobs have ended, [\d.]+ % by machines without power\n", report), report
 
 
@@ -378,6 +381,7 @@ def test_budget_of_ramps_and_changes():
     ramps = "cut: 25%, ramp_down: 1 min, ramp_up: 100 s, changes: [{at: 13 min, limit: 5 kW}]"
     with Folder(("cut: 25%", ramps)) as folder:
         answer = good_json("simulate", folder / "small.yaml", "--trace", folder / "t.csv")
+        assert re.search(r"under the limit \d+ s after the start, (in|after) a ramp of 1 min\n", good("simulate", folder / "small.yaml"))
         with open(folder / "t.csv", encoding="utf-8", newline="") as file:
             budget = [float(row["budget_w"] or "nan") for row in csv.DictReader(file)]
     base = answer["baseline_power_w"]
@@ -481,6 +485,17 @@ def test_same_seed_same_bytes():
         assert first != attended("simulate", path, "--json", "--seed=6")
 
 
+def test_thousands_are_separated():
+    """In all of the report, also in tables."""
+    hung = "cut: 25%}\nfaults: [{at: 1 min, what: hung-gpu, node: node-1, gpu: 1, for: 18 min}]\n"
+    with Folder(("cut: 25%}\n", hung), ("gpus: 4, on", "gpus: 8, on"), ("count: 2", "count: 130"),
+                ("gpus: 4, tier: 3, ", "gpus: 1032, tier: 3, ")) as folder:
+        path = folder / "small.yaml"
+        path.write_text(path.read_text(encoding="utf-8") + "wire: {loss: 1%}\n", encoding="utf-8")
+        for text in (run("simulate", path).stdout, run("simulate", path, "--seeds=1").stdout):
+            assert not re.search(r"(?<![\d.,])\d{4}", text) and re.search(r"\d,\d{3}", text), text
+
+
 def test_seeds():
     with Folder() as folder:
         path = folder / "small.yaml"
@@ -541,7 +556,12 @@ def test_damaged_journals():
         damaged = bytearray(data)
         damaged[spots[40][0] + 9] ^= 1
         first_state = data[:spots[0][0]] + data[spots[0][3]:]
+        whole, inside = (sum(kind == 4 for _, kind, _, _ in spots[:n]) for n in (40, len(spots) // 2))
+        middle = data[:spots[len(spots) // 2][0] + 7]
         for text, says in ((bytes(damaged), "frame 41"), (data[:-3], "cut short"), (b"", "empty"),
+                           (bytes(damaged), f"; decisions compared until there, all the same: {whole:,}"),
+                           (middle, f"is cut short; only the frames before it can be used; decisions compared until there, all "
+                                    f"the same: {inside:,}"),
                            (b"hello\n", "no journal"), (first_state, "before any state")):
             journal.write_bytes(text)
             fails(1, "replay", journal, says=says)
