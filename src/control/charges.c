@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#define OBEYED_W 1.0f /* as near as a read-back comes */
+#define OBEYED_FRAC 1.05f /* of its cap, as near as a draw comes */
 #define STUCK_US (10 * WW_SECOND_US)
 #define BOOT_MARGIN_US (5 * WW_SECOND_US)
 #define TICKS_US                                                                                                       \
@@ -155,15 +155,12 @@ static void charge_gpu(const ww_control *c, const struct node *node, struct gpu 
 	gpu->charge_w = has_come_down(c, node, gpu) ? w : most_known(gpu->charge_w, w);
 }
 
-/* A limit whose write hangs, a draw that no limit holds: others must go lower in its place. */
+/* A limit whose write hangs, a draw that no limit holds: people are told. */
 static void watch_obedience(ww_control *c, const struct node *node, struct gpu *gpu)
 {
-	if (node->silent || !(gpu->charge_w > gpu->cap_w + OBEYED_W))
+	if (node->silent || !(gpu->charge_w > gpu->cap_w * OBEYED_FRAC))
 		gpu->obeyed_us = c->now.mono_us;
-	bool stuck = c->now.mono_us - gpu->obeyed_us >= c->config.settle_us + STUCK_US;
-	if (stuck != gpu->stuck)
-		c->ready_changed = true;
-	gpu->stuck = stuck;
+	gpu->stuck = c->now.mono_us - gpu->obeyed_us >= c->config.settle_us + STUCK_US;
 }
 
 /* Adds to its rows as well: each walk over all GPUs of a site takes about a millisecond. */

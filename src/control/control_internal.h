@@ -97,7 +97,9 @@ struct demand {
 	uint32_t n, next;
 	int64_t span_us, held_us; /* of the span that has begun; for how long a cap has held the job */
 	float now_w;              /* the highest of the span that has begun */
-	float draw_w, used_frac; /* smoothed: of the GPU that draws most; of the cap, of the one that uses most of it */
+	float draw_w,
+		used_frac; /* of the GPU that draws most, last; of the cap, of the one that uses most of it, smoothed */
+	bool probes;       /* one span is enough: it had more than it was seen to draw, to see whether it wants it */
 };
 
 struct job {
@@ -138,7 +140,9 @@ struct row {
 	double draw_w;      /* of its GPUs by the last samples, NAN = some are not known */
 	double slow_draw_w; /* smoothed over about a minute, NAN = none */
 	double from_w;      /* the same in use: moves in steps */
-	double lag_w;       /* draw that what follows late may still be following, NAN = none */
+	double over_w; /* by which charges were above what was divided, for long: limits that hang, draws above limits */
+	int64_t over_us; /* when that was looked at last */
+	double lag_w;    /* draw that what follows late may still be following, NAN = none */
 	struct span {
 		int64_t number;                   /* of the span of wall time */
 		double power_w, beside_w, draw_w; /* sums: of readings, of the draws of their moments, of all draws */
@@ -260,10 +264,10 @@ static inline void add_charge(ww_control *c, const struct node *node, double cha
 		c->rows[node->config.loads[l].row].charge_w += node->config.loads[l].frac * charge_w;
 }
 
-/* Whether it can be steered: a limit can be sent to it, and it follows. */
+/* Whether a limit can be sent to it. */
 static inline bool is_ready(const ww_control *c, const struct gpu *gpu)
 {
-	return !c->nodes[gpu->node].silent && gpu->managed && !gpu->stuck;
+	return !c->nodes[gpu->node].silent && gpu->managed;
 }
 
 /* fminf and fmaxf, which are calls; NAN counts as nothing. */

@@ -14,10 +14,11 @@
 #define FEWEST 5                          /* spans before anything is said */
 #define MARGIN_LEAST_W 10.0
 #define MARGIN_FRAC 0.03
-#define HOLDS 0.985                 /* of its cap: a GPU that draws more is held by it */
-#define HOLDS_US (5 * WW_SECOND_US) /* before it is believed */
-#define SETTLED 0.05                /* weight of a second */
-#define MOVES 0.02                  /* a baseline that is off by less is not worth a new division */
+#define HOLDS 0.985                   /* of its cap: a GPU that draws more is held by it */
+#define HOLDS_US (5 * WW_SECOND_US)   /* before it is believed, */
+#define PROBE_US (600 * WW_SECOND_US) /* and where it is meant to, before it gets more to see whether it wants it */
+#define SETTLED 0.05                  /* weight of a second */
+#define MOVES 0.02                    /* a baseline that is off by less is not worth a new division */
 #define NO_CUT 0.01
 
 /* The GPU that draws most, and the one that uses most of its cap. */
@@ -34,11 +35,6 @@ static void look(ww_control *c, struct gpu *gpu, void *context)
 	use->frac = most_known(use->frac, gpu->draw_w / gpu->enforced_w);
 }
 
-static float slow(float was, float now)
-{
-	return isnan(was) || was == 0 ? now : was + (float)SETTLED * (now - was);
-}
-
 static void add_span(struct demand *d)
 {
 	d->top_w[d->next] = d->now_w;
@@ -46,6 +42,7 @@ static void add_span(struct demand *d)
 	d->n += d->n < DEMAND_SPANS;
 	d->now_w = 0;
 	d->span_us = 0;
+	d->probes = d->probes && d->n < FEWEST;
 }
 
 /* The highest draw of the last hour, NAN = not known for long enough. */
@@ -54,7 +51,7 @@ static double highest_w(const struct demand *d)
 	float w = d->now_w;
 	for (uint32_t i = 0; i < d->n; i++)
 		w = most_known(w, d->top_w[i]);
-	return d->n < FEWEST ? (double)NAN : (double)w;
+	return d->n < (d->probes ? 1 : FEWEST) ? (double)NAN : (double)w;
 }
 
 static bool is_cut(const struct job *job)
@@ -62,26 +59,41 @@ static bool is_cut(const struct job *job)
 	return job->divided && job->cut_frac >= NO_CUT;
 }
 
-/* A cap holds it. One that is not meant to cut it says that it wants more than was seen. */
+static bool is_clamped(const struct job *job)
+{
+	return job->curve.p0_w < job->told.curve.p0_w;
+}
+
+/* A cap holds it. One that is not meant to cut it says that it wants more than was seen. One that is meant to says nothing, so
+ * now and then it gets what its curve says, for as long as it takes to see what it draws then. */
 static void note_held(struct job *job, int64_t since_us)
 {
 	struct demand *d = &job->demand;
 	d->held_us += since_us;
 	d->draw_w = d->now_w = 0;
 	d->span_us = 0;
-	if (d->held_us >= HOLDS_US && !is_cut(job))
-		d->n = d->next = 0;
+	if (d->held_us < (is_cut(job) ? PROBE_US : HOLDS_US) || (is_cut(job) && !is_clamped(job)))
+		return;
+	d->probes = is_cut(job);
+	d->n = d->next = 0;
+	d->held_us = 0;
 }
 
-/* Under a cut a pause looks like a job that wants little: only tokens tell. */
+/* No tokens, no work: a pause says nothing. What bursts is clipped by a cap as low as its mean: that never makes it lower. */
 static void note_free(struct job *job, float draw_w, int64_t since_us)
 {
 	struct demand *d = &job->demand;
-	d->held_us = 0;
-	if (is_cut(job) && !(job->tps > 0))
+	float both_w = least_known(draw_w, d->draw_w); /* one reading may be off */
+	d->held_us = d->held_us > since_us / 2 ? d->held_us - since_us / 2 : 0;
+	if (job->tps <= 0 || (is_cut(job) && isnan(job->tps)))
 		return;
-	d->draw_w = slow(d->draw_w, draw_w);
-	d->now_w = most_known(d->now_w, d->draw_w);
+	d->draw_w = draw_w;
+	if (is_clamped(job) && job->divided) {
+		if (both_w > highest_w(d))
+			d->top_w[(d->next + DEMAND_SPANS - 1) % DEMAND_SPANS] = both_w;
+		return;
+	}
+	d->now_w = most_known(d->now_w, both_w);
 	d->span_us += since_us;
 	if (d->span_us >= SPAN_TIME_US)
 		add_span(d);
@@ -94,7 +106,7 @@ static void watch(ww_control *c, struct job *job, int64_t since_us)
 	each_gpu(c, job, look, &use);
 	if (isnan(use.draw_w))
 		return;
-	d->used_frac = slow(d->used_frac, use.frac);
+	d->used_frac = d->used_frac > 0 ? d->used_frac + (float)SETTLED * (use.frac - d->used_frac) : use.frac;
 	if (use.frac > (float)HOLDS || d->used_frac > (float)HOLDS)
 		note_held(job, since_us);
 	else

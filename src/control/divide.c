@@ -18,6 +18,10 @@
 #define RISE 0.001     /* of a row: a rise of its offer that is not worth a new division */
 #define LET_GO 0.99    /* of its offer: a row that binds stops binding when its GPUs need less than that */
 #define AHEAD_AGE_US (30 * WW_SECOND_US)
+#define OVER_US (10 * WW_SECOND_US) /* beyond settle: charges that are still above the offer stay there */
+#define AGAIN_US (3 * WW_SECOND_US)
+#define OVER_MORE 1.1      /* of what is missing: a GPU that does not come down is divided for as well */
+#define GIVES 0.005        /* of its offer: free watts that are no longer held back */
 #define UNKNOWN_LOSS 0.10  /* at a cut of 0.3, of a job without a curve; */
 #define FLOOR_SD 1.64      /* standard errors by which a floor is kept: 19 of 20 times */
 #define UNKNOWN_NOISE 0.05 /* hardly trusted */
@@ -109,7 +113,28 @@ static void find_binding(ww_control *c)
 static bool is_ready_soon(const ww_control *c, const struct gpu *gpu)
 {
 	const struct node *node = &c->nodes[gpu->node];
-	return gpu->managed && !gpu->stuck && (!node->silent || (greets(c) && !node->was_silent));
+	return gpu->managed && (!node->silent || (greets(c) && !node->was_silent));
+}
+
+/* Where charges stay above the offer although all was ordered that the division asks for, others must go lower: limits hang,
+ * boards draw more than their limits. Looked at only when limits have had the time to come down. */
+static void watch_rows(ww_control *c)
+{
+	for (uint32_t r = 0; r < c->n_rows; r++) {
+		struct row *row = &c->rows[r];
+		double free_w = row->offer_w - row->charge_w;
+		bool lacks = free_w < -MARGIN * row->charge_w;
+		bool gives = row->over_w > 0 && free_w >= least(GIVES * row->offer_w, 0.9 * row->over_w);
+		if (!row->binds)
+			row->over_w = 0;
+		if (!row->binds || (!lacks && !gives)) {
+			row->over_us = c->now.mono_us;
+		} else if (c->now.mono_us - row->over_us >=
+		           c->config.settle_us + (lacks && row->over_w > 0 ? AGAIN_US : OVER_US)) {
+			row->over_w = most(0, row->over_w - (lacks ? OVER_MORE * free_w : free_w));
+			row->over_us = c->now.mono_us;
+		}
+	}
 }
 
 /* Which jobs are divided, and the watts per row of the GPUs that are not; and of all GPUs once they are as low as can be. */
@@ -126,7 +151,7 @@ static void take_stock(ww_control *c)
 		for (uint32_t i = 0; i < node->config.n_gpus; i++) {
 			const struct gpu *gpu = &c->gpus[node->first_gpu + i];
 			bool ready = is_ready(c, gpu);
-			low_w += is_ready_soon(c, gpu) ? node->config.min_w : gpu->charge_w;
+			low_w += is_ready_soon(c, gpu) && !gpu->stuck ? node->config.min_w : gpu->charge_w;
 			if (ready && gpu->job)
 				gpu->job->divided |= binds;
 			else
@@ -168,8 +193,10 @@ static void watch_jobs(ww_control *c)
 		job->tps = tps;
 		job->seen_w = job->draw_w > job->seen_w ? job->draw_w : job->seen_w;
 		job->seen_tps = job->rate_tps > job->seen_tps ? job->rate_tps : job->seen_tps;
+		double before_w = job->curve.p0_w;
 		if (!job->told.has_curve)
 			guess_curve(job, ceiling_w);
+		c->ready_changed = c->ready_changed || job->curve.p0_w != before_w;
 	}
 }
 
@@ -211,12 +238,23 @@ static uint32_t count_place(const ww_control *c, const struct node *node, uint32
 	return n;
 }
 
+/* A promise is of what its curve says: where a job draws less for now, in watts it is the same. */
+static double promised(const struct job *job)
+{
+	const struct ww_curve *k = &job->curve, *told = &job->told.curve;
+	double promise = job->told.floor_frac;
+	if (!job->told.has_curve || k->p0_w >= told->p0_w || promise <= 0)
+		return promise;
+	double least_w = told->p0_w * (1 - ww_curve_cut_at_loss(told, 1 - promise));
+	return 1 - ww_curve_loss(k, most(0, 1 - least_w / k->p0_w));
+}
+
 /* What must be asked for so that the promise is kept: the loss at the floor may be larger by the curve's uncertainty,
  * var(a d + b d^2), and a GPU may be left as much below its share as is not worth a raise. */
 static double floor_of(const struct job *job)
 {
 	const struct ww_curve *k = &job->curve;
-	double promise = job->told.floor_frac, d = ww_curve_cut_at_loss(k, 1 - promise);
+	double promise = promised(job), d = ww_curve_cut_at_loss(k, 1 - promise);
 	double var = d * d * (k->var_a + 2 * d * k->cov_ab + d * d * k->var_b);
 	double left_frac = ww_curve_slope(k, d) * DEAD_BAND_W / k->p0_w;
 	return promise > 0 ? least(1, promise + FLOOR_SD * sqrt(most(0, var)) + left_frac) : 0;
@@ -245,6 +283,8 @@ static void pose_job(const ww_control *c, struct problem *p, uint32_t j, enum wh
 				add_share(p, to, shares, node->config.loads[l].row,
 				          (double)node->config.loads[l].frac * n);
 	}
+	/* No board goes below its lowest limit, however little it draws. */
+	p->curves[p->n_jobs].p0_w = most(job->curve.p0_w, bounds_w[0]);
 	to->min_w = bounds_w[0];
 	to->max_w = most(bounds_w[0], bounds_w[1]);
 	p->n_jobs += to->gpus > 0;
@@ -377,8 +417,9 @@ static void divide_jobs(ww_control *c)
 {
 	bool little;
 	for (uint32_t r = 0; r < c->n_rows; r++)
-		c->wanted_rows[r].budget_w =
-			c->rows[r].binds ? c->rows[r].offer_w - c->rows[r].fixed_w : (double)INFINITY;
+		c->wanted_rows[r].budget_w = c->rows[r].binds
+		                                     ? c->rows[r].offer_w - c->rows[r].fixed_w - c->rows[r].over_w
+		                                     : (double)INFINITY;
 	if (still_serves(c, &little)) {
 		if (c->division != WW_DIVISION_EQUAL && !c->problem.done) {
 			refine(c, 1);
@@ -581,6 +622,7 @@ void divide(ww_control *c)
 {
 	watch_jobs(c);
 	find_binding(c);
+	watch_rows(c);
 	take_stock(c);
 	divide_jobs(c);
 	lean_jobs(c);

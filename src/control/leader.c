@@ -13,6 +13,32 @@ static void move(const ww_control *c, int64_t *time_us, int64_t by_us)
 		*time_us = c->now.mono_us;
 }
 
+static bool believes_all(const ww_control *c)
+{
+	for (uint32_t n = 0; n < c->n_nodes; n++)
+		if (!c->nodes[n].believed)
+			return false;
+	return true;
+}
+
+/* Leases of the leader before: by what it decided last, not by a configuration that was told since. Of a node that it did
+ * not hear the leases of those before it may still count. */
+static void note_leases(ww_control *c, int64_t by_us)
+{
+	bool heard = c->known_until_us == WW_NEVER_US || believes_all(c);
+	if (!c->decision.seq) {
+		c->known_until_us = WW_NEVER_US;
+		return;
+	}
+	if (!heard)
+		move(c, &c->known_until_us, by_us);
+	if (heard || c->decision.at.mono_us < c->known_until_us)
+		c->known_until_us = c->decision.at.mono_us;
+	c->lease_before_us =
+		heard || c->lease_decided_us < c->lease_before_us ? c->lease_decided_us : c->lease_before_us;
+	c->restores_before = c->restore_decided || (!heard && c->restores_before);
+}
+
 /* Times of the machine that saved become times of this one, by the wall clocks of both. These may differ: what would be
  * taken for safe after some time waits for it, or for its proof, anew. */
 static void move_times(ww_control *c, int64_t by_us)
@@ -34,14 +60,12 @@ static void move_times(ww_control *c, int64_t by_us)
 	for (uint32_t r = 0; r < c->n_rows; r++) {
 		move(c, &c->rows[r].meter_us, by_us);
 		move(c, &c->rows[r].bound_us, by_us);
+		c->rows[r].over_us = c->now.mono_us;
 	}
 	wait_for_meters(c);
 	move(c, &c->decision.at.mono_us, by_us);
 	move(c, &c->stored_us, by_us);
-	c->known_until_us = c->decision.seq ? c->decision.at.mono_us : WW_NEVER_US;
-	/* By what it decided last, not by a configuration that was told since. */
-	c->restores_before = c->restore_decided;
-	c->lease_before_us = c->lease_decided_us;
+	note_leases(c, by_us);
 }
 
 void take_leader(ww_control *c, const struct ww_leader *leader, struct ww_now at)

@@ -19,9 +19,10 @@
 #define FALLS 0.05
 #define OLD_US (60 * WW_SECOND_US) /* a meter that was silent for so long bounds nothing alone */
 #define LAG_US 3e8                 /* fans and cooling follow a fall within minutes */
-#define PLAUSIBLE 0.9  /* of what its GPUs draw by their own sensors: a meter that shows less is dead or turned round */
-#define SURPLUS 1.1    /* times what its GPUs draw, */
-#define GLITCH 3.0     /* and times what was there beyond them lately: a meter that shows more counts for no baseline */
+#define PLAUSIBLE 0.9 /* of what its GPUs draw by their own sensors: a meter that shows less is dead or turned round */
+#define SURPLUS 1.1   /* times what its GPUs draw, */
+#define GLITCH 3.0    /* and times what was there beyond them lately: a meter that shows more counts for no baseline */
+#define READING_PART ((double)WW_SECOND_US / (double)SPAN_US) /* of a span, that a reading tells of */
 #define OLDEST_MS 2500 /* a reading that is older cannot be held against draws of now */
 #define FROM_STEP 0.01 /* the smoothed draw in use moves when it is off by that much */
 
@@ -130,7 +131,7 @@ struct baseline baseline_of(const struct row *row, int boundary, int64_t wall_us
 			continue;
 		power_w += part * w;
 		known += part;
-		measured += boundary == row->config.meter_boundary && !span->n ? 0 : part;
+		measured += boundary == row->config.meter_boundary ? least(part, span->n * READING_PART) : part;
 	}
 	if (known <= 0)
 		return (struct baseline){(double)NAN, 0};
@@ -197,14 +198,14 @@ ww_status take_meter(ww_control *c, const struct ww_meter *meter, struct ww_now 
 		return status;
 	if (!row)
 		return ww_fail(err, WW_ERR_NOT_FOUND, "a meter's reading is of a row that is not in the power plan");
-	row->meter = *power_w;
-	if (!ww_reading_known(power_w) || power_w->age_ms == UINT16_MAX)
-		return WW_OK;
-	if (power_w->age_ms > OLDEST_MS) {
-		if (row->config.has_meter)
+	if (ww_reading_known(power_w) && power_w->age_ms > OLDEST_MS) {
+		if (row->config.has_meter && power_w->age_ms < UINT16_MAX)
 			take_late(row, power_w, wall_us);
 		return WW_OK;
 	}
+	row->meter = *power_w;
+	if (!ww_reading_known(power_w))
+		return WW_OK;
 	row->meter_us = at.mono_us;
 	update_draws(c);
 	if (!row->config.has_meter)

@@ -57,7 +57,8 @@ static int64_t restoring_since(const ww_control *c)
 		int64_t end_us = e->told.end_us - c->now.wall_us + c->now.mono_us;
 		since_us = since_us == WW_NEVER_US || end_us > since_us ? end_us : since_us;
 	}
-	return since_us;
+	/* Where the clock was set back it has not begun yet: the slots go by the last raise. */
+	return since_us == WW_NEVER_US || since_us <= c->now.mono_us ? since_us : c->now.mono_us - SLOT_US;
 }
 
 /* ---- Caps of this step ------------------------------------------------------------------------------------------------------ */

@@ -200,6 +200,27 @@ static void keep_row(struct row *row, const struct row *old)
 	row->config = config;
 }
 
+/* A node that is taken out may well run on: what it may draw is part of the rest of its rows, until their meters say less. */
+static void count_gone(ww_control *to, const ww_control *from)
+{
+	for (uint32_t n = 0; n < from->n_nodes; n++) {
+		const struct node *node = &from->nodes[n];
+		double charge_w = 0;
+		if (find_node(to, node->config.id))
+			continue;
+		for (uint32_t i = 0; i < node->config.n_gpus; i++)
+			charge_w += from->gpus[node->first_gpu + i].charge_w;
+		for (uint32_t l = 0; l < node->config.n_loads; l++) {
+			struct row *row = find_row(to, from->rows[node->config.loads[l].row].config.id);
+			float w = (float)(charge_w * node->config.loads[l].frac);
+			for (uint32_t i = 0; row && i < row->n_residuals; i++)
+				row->residual[i] += w;
+			if (row)
+				row->non_gpu_w += w;
+		}
+	}
+}
+
 /* What is known of things that stay. */
 static void keep_known(ww_control *to, const ww_control *from)
 {
@@ -434,6 +455,7 @@ ww_status take_config(ww_control *c, const struct ww_config *config, struct ww_e
 	for (uint32_t g = 0; c->configured && g < fresh.n_gpus; g++)
 		fresh.gpus[g].stored_w = 0;
 	keep_known(&fresh, c);
+	count_gone(&fresh, c);
 	take_inventory(c, &fresh);
 	place_jobs(c);
 	status = make_room(c, err);
@@ -527,6 +549,12 @@ static struct job *new_job(const struct job *known, const struct ww_job *told)
 	return job;
 }
 
+static bool is_same_curve(const struct ww_curve *a, const struct ww_curve *b)
+{
+	return a->p0_w == b->p0_w && a->t0_tps == b->t0_tps && a->n == b->n &&
+	       memcmp(a->k, b->k, a->n * sizeof *a->k) == 0;
+}
+
 /* What is known of the job, and what is told now. */
 static struct job *told_job(const struct job *known, const struct ww_job *told)
 {
@@ -534,6 +562,8 @@ static struct job *told_job(const struct job *known, const struct ww_job *told)
 	struct job *job = new_job(known ? known : &unknown, told);
 	if (!job)
 		return NULL;
+	if (told->has_curve && known && !is_same_curve(&known->told.curve, &told->curve))
+		job->demand = (struct demand){0}; /* measured anew: also what it draws */
 	if (told->has_curve)
 		job->curve = told->curve;
 	begin_curve(job);

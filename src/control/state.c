@@ -94,6 +94,7 @@ static void put_demand(struct ww_buf *b, const struct demand *d)
 	ww_buf_f32(b, d->now_w);
 	ww_buf_f32(b, d->draw_w);
 	ww_buf_f32(b, d->used_frac);
+	ww_buf_u8(b, d->probes);
 }
 
 static void put_job(struct ww_buf *b, const struct job *j)
@@ -105,6 +106,7 @@ static void put_job(struct ww_buf *b, const struct job *j)
 	for (size_t i = 0; i < sizeof values / sizeof *values; i++)
 		ww_buf_f64(b, values[i]);
 	ww_buf_u8(b, j->why);
+	ww_buf_u8(b, j->divided);
 	ww_buf_u32(b, j->n_needs);
 	ww_buf_f32(b, j->need_var);
 	ww_buf_u64(b, j->laid_for);
@@ -129,6 +131,9 @@ static void put_row(struct ww_buf *b, const struct row *r)
 	ww_buf_f64(b, r->slow_draw_w);
 	ww_buf_f64(b, r->from_w);
 	ww_buf_f64(b, r->lag_w);
+	ww_buf_f64(b, r->over_w);
+	ww_buf_i64(b, r->over_us);
+	ww_buf_f64(b, r->charge_w);
 	for (uint32_t i = 0; i < SPANS; i++) {
 		ww_buf_i64(b, r->spans[i].number);
 		ww_buf_f64(b, r->spans[i].power_w);
@@ -375,6 +380,7 @@ static void get_demand(struct ww_read *r, struct demand *d)
 	d->now_w = get_watts(r);
 	d->draw_w = get_watts(r);
 	d->used_frac = ww_read_f32(r);
+	d->probes = ww_read_u8(r);
 	if (d->n > DEMAND_SPANS || d->next >= DEMAND_SPANS || d->span_us < 0 || d->held_us < 0)
 		ww_read_bad(r);
 }
@@ -388,6 +394,7 @@ static void get_job(struct ww_read *r, struct job *j)
 	for (size_t i = 0; i < sizeof values / sizeof *values; i++)
 		*values[i] = ww_read_f64(r);
 	j->why = ww_read_u8(r);
+	j->divided = ww_read_u8(r);
 	j->n_needs = ww_read_u32(r);
 	j->need_var = ww_read_f32(r);
 	j->laid_for = ww_read_u64(r);
@@ -416,6 +423,9 @@ static void get_row(struct ww_read *r, struct row *row)
 	row->slow_draw_w = ww_read_f64(r);
 	row->from_w = ww_read_f64(r);
 	row->lag_w = ww_read_f64(r);
+	row->over_w = ww_read_f64(r);
+	row->over_us = get_time(r);
+	row->charge_w = ww_read_f64(r);
 	for (uint32_t i = 0; i < SPANS; i++) {
 		row->spans[i].number = get_time(r);
 		row->spans[i].power_w = ww_read_f64(r);
