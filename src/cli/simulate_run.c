@@ -208,17 +208,17 @@ static void complete_budgets(const struct ww_scene *scene, struct ww_run *run)
 double ww_run_budget_w(const struct ww_scene *scene, const struct ww_run *run, uint32_t second)
 {
 	size_t event = ww_scene_main_event(scene);
-	const struct ww_scenario_event *told = event < run->n_events ? run->events[event].told : NULL;
 	double least_w = NAN;
+	if (event >= run->n_events)
+		return NAN;
+	const struct ww_scenario_event *told = run->events[event].told;
+	const struct ww_scenario_row *row = &scene->scenario->rows[told->row];
 	for (uint32_t i = 0; i < run->n_events; i++) {
 		const struct ww_event_run *e = &run->events[i];
 		if (e->told->row == told->row && e->told->boundary == told->boundary)
 			least_w = fmin(least_w, e->budget_w[second]);
 	}
-	const struct ww_scenario_row *row = told ? &scene->scenario->rows[told->row] : NULL;
-	if (row && row->boundary == told->boundary && row->limit_w < least_w)
-		least_w = row->limit_w;
-	return least_w;
+	return row->boundary == told->boundary && row->limit_w < least_w ? row->limit_w : least_w;
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------------------------------------ */
