@@ -58,15 +58,23 @@ static double part_of_budget(const struct ww_scene *scene, const struct ww_run *
 }
 
 /* What it may do with so much, and what helps. */
-static void print_why(const struct ww_scene *scene, uint32_t node, double w, FILE *out)
+static void print_why(const struct ww_scene *scene, const struct ww_run *run, uint32_t node, double w, FILE *out)
 {
 	const struct ww_scenario_node *n = &scene->scenario->nodes[node];
-	bool has_unit = !isnan(n->boot_cap_w);
+	bool has_unit = !isnan(n->boot_cap_w), is_back = run->held[node].end_w == 0;
 	double boot_w = has_unit ? n->boot_cap_w : scene->scenario->gpu.default_w;
 	bool boots = fabs(w - n->gpus * boot_w) <= NEAR_W * n->gpus;
-	fprintf(out, "it may %s with that much%s; take it out of the inventory%s\n", boots ? "boot" : "still run",
-	        boots && has_unit ? ", its boot_cap" : "",
-	        has_unit ? " if it does not come back" : ", or declare boot_cap");
+	if (is_back)
+		fprintf(out, "it might %s with that much", boots ? "have booted" : "still have run");
+	else
+		fprintf(out, "it may %s with that much", boots ? "boot" : "still run");
+	if (boots && has_unit)
+		fputs(", its boot_cap", out);
+	if (is_back)
+		fputs(has_unit ? "\n" : "; declare boot_cap to have fewer held\n", out);
+	else
+		fprintf(out, "; take it out of the inventory%s\n",
+		        has_unit ? " if it does not come back" : ", or declare boot_cap");
 }
 
 static void print_node(const struct ww_scene *scene, const struct ww_run *run, uint32_t node, FILE *out)
@@ -81,7 +89,7 @@ static void print_node(const struct ww_scene *scene, const struct ww_run *run, u
 	if (!isnan(part))
 		fprintf(out, " %.1f %% of its budget", 100 * part);
 	fputs(": ", out);
-	print_why(scene, node, w, out);
+	print_why(scene, run, node, w, out);
 	free(name);
 }
 
