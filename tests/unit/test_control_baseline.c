@@ -122,6 +122,26 @@ static void a_reading_that_cannot_be_is_refused(void **state)
 	tear_down(&r);
 }
 
+static void few_readings_measure_little(void **state)
+{
+	struct rig r;
+	(void)state;
+	set_up_metered(&r);
+	double power_w = power_of(&r) + REST_W;
+	r.rest_w = (double)NAN;
+	for (int i = 0; i < 620; i++) {
+		tick(&r);
+		if (i % 20 == 0)
+			put_meter(&r, SITE, power_w);
+	}
+	put_late(&r, 9999, 60); /* which is not what the row draws now */
+	const struct ww_event_decision *event = cut_now(&r);
+	assert_near_rel(event->baseline_w, power_w, 0.02);
+	assert_true(event->measured_frac < 0.1);
+	assert_false(r.row[0].power_w > 9000);
+	tear_down(&r);
+}
+
 static void a_few_seconds_of_readings_say_so(void **state)
 {
 	struct rig r;
@@ -182,6 +202,25 @@ static void a_silent_meter_is_old_in_a_saved_state_too(void **state)
 	tear_down(&r);
 }
 
+/* Readings that come before the first step after a load count as they would have. */
+static void readings_count_the_same_after_a_load(void **state)
+{
+	struct rig r;
+	(void)state;
+	set_up_metered(&r);
+	r.peer[2].mute = r.peer[2].deaf = true; /* the draw of the row is not known */
+	run(&r, 120);
+	double power_w = 0.8 * (power_of(&r) + REST_W);
+	split(&r);
+	for (int i = 0; i < 30; i++) {
+		pass(&r, SECOND);
+		put_meter(&r, SITE, power_w);
+	}
+	cut_now(&r);
+	run(&r, 5);
+	tear_down(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -190,9 +229,11 @@ int main(void)
 		cmocka_unit_test(a_meter_that_was_always_late_gives_a_baseline),
 		cmocka_unit_test(a_reading_that_is_far_off_counts_for_nothing),
 		cmocka_unit_test(a_reading_that_cannot_be_is_refused),
+		cmocka_unit_test(few_readings_measure_little),
 		cmocka_unit_test(a_few_seconds_of_readings_say_so),
 		cmocka_unit_test(a_successor_knows_the_power_of_before),
 		cmocka_unit_test(a_silent_meter_is_old_in_a_saved_state_too),
+		cmocka_unit_test(readings_count_the_same_after_a_load),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

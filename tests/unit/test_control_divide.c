@@ -503,6 +503,30 @@ static void what_does_not_come_down_others_make_up_for(void **state)
 	tear_down(&r);
 }
 
+/* All of a row, and yet a falling budget is followed. */
+static void boards_that_draw_more_than_their_limits_go_lower(void **state)
+{
+	static const double limits_w[] = {4000, 3000, 2000};
+	struct rig r;
+	(void)state;
+	set_up(&r);
+	for (int step = 0; step < 3; step++) {
+		put_limit(&r, 1 + (uint64_t)step, SITE, limits_w[step]);
+		for (int i = 0; i < 60; i++) {
+			for (int n = 0; n < NODES; n++)
+				for (int g = 0; g < GPUS; g++) {
+					r.peer[n].defiant[g] = true;
+					r.peer[n].demand_w[g] = 1.03f * r.peer[n].limit_w[g];
+				}
+			tick(&r);
+		}
+		assert_true(power_of(&r) <= limits_w[step] + 0.01);
+		assert_near(r.row[0].missing_w, 0, 0);
+		assert_near(r.event[step].missing_w, 0, 0);
+	}
+	tear_down(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -527,6 +551,7 @@ int main(void)
 		cmocka_unit_test(rates_are_sums_of_what_is_known),
 		cmocka_unit_test(every_reason_has_its_words),
 		cmocka_unit_test(what_does_not_come_down_others_make_up_for),
+		cmocka_unit_test(boards_that_draw_more_than_their_limits_go_lower),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

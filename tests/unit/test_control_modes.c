@@ -133,6 +133,26 @@ static void disengaged_limits_come_back_in_steps(void **state)
 	tear_down(&r);
 }
 
+static void with_the_clock_set_back_steps_stay_steps(void **state)
+{
+	struct rig r;
+	(void)state;
+	set_up(&r);
+	put_budget(&r, 1, WW_CLASS_CONTRACT, 2000, 7200);
+	run(&r, 60);
+	put_mode(&r, WW_MODE_DISENGAGE);
+	run(&r, 2);
+	r.now.wall_us -= 1800 * SECOND;
+	for (int n = 0; n < NODES; n++)
+		r.peer[n].leased_us -= 1800 * SECOND;
+	run(&r, (int)(LEASE / SECOND) + 2);
+	double before_w = limits_w(&r);
+	run(&r, 30);
+	assert_true(limits_w(&r) <= before_w + NODES * GPUS * 4 * 25);
+	assert_true(limits_w(&r) > before_w);
+	tear_down(&r);
+}
+
 /* Breakers and rows' own limits do not care what people would like. */
 static void disengaged_what_protects_is_kept(void **state)
 {
@@ -201,6 +221,55 @@ static void a_mode_is_stored_and_taken_over(void **state)
 	tear_down(&r);
 }
 
+/* The controller dies, and another one begins with the state that is on `disk`. */
+static void replace(struct rig *r, const struct ww_buf *disk, uint64_t epoch)
+{
+	assert_int_equal(ww_control_load(r->control, disk, NULL), WW_OK);
+	lead(r, epoch);
+	r->d.seq = 0;
+	memset(r->gpu, 0, sizeof r->gpu);
+	copy_decision(r, ww_control_step(r->control, r->now));
+}
+
+/* Leases that restore went out and were not stored any more; a node that heard them is not heard since. The next leader is
+ * told that leases hold now, and dies as well. */
+static void leases_of_two_leaders_before_still_count(void **state)
+{
+	struct rig r;
+	struct ww_buf disk = {0};
+	(void)state;
+	plan(&r);
+	for (int n = 0; n < NODES; n++)
+		r.nodes[n].boot_cap_w = 150;
+	r.config.after = WW_AFTER_RESTORE;
+	begin(&r);
+	for (int n = 0; n < NODES; n++)
+		put_job(&r, (uint64_t)n + 1, n, 0.1, 0.5);
+	adopt(&r);
+	put_mode(&r, WW_MODE_FREEZE);
+	put_budget(&r, 1, WW_CLASS_CONTRACT, 3000, 7200);
+	run(&r, 60);
+	save(&r, &disk);
+	r.disk_fails = true;
+	put_mode(&r, WW_MODE_ENFORCE);
+	run(&r, 1);
+	assert_int_equal(r.peer[0].lease.after, WW_AFTER_RESTORE);
+	r.disk_fails = false;
+	r.peer[0].deaf = r.peer[0].mute = true;
+	pass(&r, 10 * SECOND);
+	replace(&r, &disk, EPOCH + 1);
+	r.config.after = WW_AFTER_HOLD;
+	put(&r, WW_INPUT_CONFIG, &r.config);
+	tick(&r);
+	save(&r, &disk);
+	pass(&r, SECOND);
+	replace(&r, &disk, EPOCH + 2);
+	run(&r, 70);
+	assert_near(r.peer[0].limit_w[0], MAX_W, 0);
+	ww_buf_finish(&disk);
+	tear_down(&r);
+}
+
 static void a_mode_that_does_not_exist_is_refused(void **state)
 {
 	struct rig r;
@@ -224,9 +293,11 @@ int main(void)
 		cmocka_unit_test(frozen_no_job_gives_for_another),
 		cmocka_unit_test(frozen_leases_end_in_hold_and_none_is_released),
 		cmocka_unit_test(disengaged_limits_come_back_in_steps),
+		cmocka_unit_test(with_the_clock_set_back_steps_stay_steps),
 		cmocka_unit_test(disengaged_what_protects_is_kept),
 		cmocka_unit_test(disengaged_nothing_known_ahead_is_ordered),
 		cmocka_unit_test(a_mode_is_stored_and_taken_over),
+		cmocka_unit_test(leases_of_two_leaders_before_still_count),
 		cmocka_unit_test(a_mode_that_does_not_exist_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

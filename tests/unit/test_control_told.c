@@ -110,6 +110,42 @@ static void a_clock_far_ahead_ends_no_event(void **state)
 	tear_down(&r);
 }
 
+/* It may run on where nobody sees it but the meter. */
+static void a_node_taken_out_counts_as_the_rest(void **state)
+{
+	struct rig r;
+	(void)state;
+	plan(&r);
+	r.rows[0].has_meter = true;
+	r.rows[0].meter_boundary = r.rows[0].boundary = WW_BOUNDARY_METER;
+	r.rows[0].limit_w = 4500;
+	r.rest_w = 500;
+	begin(&r);
+	for (int n = 0; n < NODES; n++)
+		put_job(&r, (uint64_t)n + 1, n, 0.1, 0.5);
+	adopt(&r);
+	run(&r, 120);
+	struct ww_job ends = {.id = 3, .name = "job"};
+	put(&r, WW_INPUT_JOB, &ends);
+	r.config.n_nodes = 2;
+	r.peer[2].mute = r.peer[2].deaf = true;
+	put(&r, WW_INPUT_CONFIG, &r.config);
+	r.surprised = true; /* the rig knows of three nodes */
+	for (int i = 0; i < 30; i++) {
+		r.peer[2].demand_w[0] = DEMAND_W;
+		pass(&r, SECOND);
+		listen(&r);
+		const struct ww_decision *d = ww_control_step(r.control, r.now);
+		for (uint32_t k = 0; k < d->n_commands; k++)
+			accept(&r, &r.peer[d->commands[k].node - 1], &d->commands[k]);
+		struct ww_input in = input_of(&r, WW_INPUT_SAVED, NULL);
+		in.u.saved = d->seq;
+		put_input(&r, &in);
+		assert_true(power_of(&r) + r.rest_w <= 4500.01);
+	}
+	tear_down(&r);
+}
+
 static void limits_that_no_board_has_are_refused(void **state)
 {
 	struct rig r;
@@ -131,6 +167,7 @@ int main(void)
 		cmocka_unit_test(a_meter_that_is_moved_has_shown_nothing),
 		cmocka_unit_test(an_event_whose_row_is_gone_is_not_said_to_be_kept),
 		cmocka_unit_test(a_clock_far_ahead_ends_no_event),
+		cmocka_unit_test(a_node_taken_out_counts_as_the_rest),
 		cmocka_unit_test(limits_that_no_board_has_are_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
