@@ -15,7 +15,7 @@ from harness import PROGRAM, SOURCE
 
 DOCS = sorted((SOURCE / "docs").glob("*.md"))
 PAGES = [*DOCS, SOURCE / "CONTRIBUTING.md"]
-OPERATING = [SOURCE / "docs" / name for name in ("life-of-a-watt.md", "safety.md", "floors.md")]
+OPERATING = [SOURCE / "docs" / name for name in ("life-of-a-watt.md", "safety.md", "floors.md", "control.md")]
 FILE = re.compile(r"[\w-][\w./-]*/|[\w-][\w./-]*\.(?:c|h|md|yaml|py|csv|svg)")
 NOT_HERE = {"build/", "assert_near.h"}  # made by a build; found by an include path
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -119,6 +119,12 @@ def test_words_of_control_are_quoted_as_they_are():
     texts = re.findall(r'^\t\t"([^"]+)",$', read(SOURCE / "src/control/control.c"), re.MULTILINE)
     quoted = re.findall(r'^\| "([^"]+)" \|', read(OPERATING[0]), re.MULTILINE)
     assert len(quoted) > 3 and set(quoted) <= set(texts), set(quoted) - set(texts)
+
+
+def test_every_reason_is_explained():
+    texts = re.findall(r'^\t\t"([^"]+)",$', read(SOURCE / "src/control/control.c"), re.MULTILINE)
+    rows = re.findall(r'^\| "([^"]+)" \| ([^|]+) \| ([^|]+) \|$', read(SOURCE / "docs/control.md"), re.MULTILINE)
+    assert len(texts) > 10 and [row[0] for row in rows] == texts, set(texts) ^ {row[0] for row in rows}
 
 
 def test_links():
