@@ -296,9 +296,9 @@ const struct ww_decision *ww_control_step(ww_control *c, struct ww_now now)
 	update_charges(c);
 	update_draws(c);
 	remember_draws(c);
+	c->since_us = since_us;
 	update_lags(c, since_us);
 	update_budgets(c);
-	watch_demand(c, since_us);
 	divide(c);
 	give_orders(c);
 	tell(c);

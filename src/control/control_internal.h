@@ -196,6 +196,7 @@ struct ww_control {
 	int64_t stored_us;       /* when a state was stored last */
 	int64_t draws_us;        /* when draws were summed up last; WW_NEVER_US: something is newer */
 	struct ww_now now;
+	int64_t since_us; /* of this step: the last one was so long ago */
 	uint64_t steps;
 	int64_t offset_us;         /* mono - wall of the last step or input: moves times on a take-over */
 	uint64_t must_store_after; /* seq of the last decision without it */
@@ -389,8 +390,12 @@ uint32_t steps_ahead(const ww_control *c, struct ahead *out);
 
 /* ---- demand.c -------------------------------------------------------------------------------------------------------- */
 
-/* Draws of all jobs where no cap holds them, and the baselines in use by them. */
-void watch_demand(ww_control *c, int64_t since_us);
+/* Of a job's GPUs that can be steered: the highest draw, and the highest part of a cap that is drawn; NAN = not known. */
+struct use {
+	float draw_w, frac;
+};
+/* What a job draws where no cap holds it, and its baseline in use by that. */
+void watch_demand(ww_control *c, struct job *job, struct use use);
 
 /* ---- divide.c -------------------------------------------------------------------------------------------------------- */
 

@@ -21,20 +21,6 @@
 #define MOVES 0.02                    /* a baseline that is off by less is not worth a new division */
 #define NO_CUT 0.01
 
-/* The GPU that draws most, and the one that uses most of its cap. */
-struct use {
-	float draw_w, frac;
-};
-
-static void look(ww_control *c, struct gpu *gpu, void *context)
-{
-	struct use *use = context;
-	if (!is_ready(c, gpu) || isnan(gpu->draw_w) || isnan(gpu->enforced_w))
-		return;
-	use->draw_w = most_known(use->draw_w, gpu->draw_w);
-	use->frac = most_known(use->frac, gpu->draw_w / gpu->enforced_w);
-}
-
 static void add_span(struct demand *d)
 {
 	d->top_w[d->next] = d->now_w;
@@ -99,20 +85,6 @@ static void note_free(struct job *job, float draw_w, int64_t since_us)
 		add_span(d);
 }
 
-static void watch(ww_control *c, struct job *job, int64_t since_us)
-{
-	struct demand *d = &job->demand;
-	struct use use = {NAN, NAN};
-	each_gpu(c, job, look, &use);
-	if (isnan(use.draw_w))
-		return;
-	d->used_frac = d->used_frac > 0 ? d->used_frac + (float)SETTLED * (use.frac - d->used_frac) : use.frac;
-	if (use.frac > (float)HOLDS || d->used_frac > (float)HOLDS)
-		note_held(job, since_us);
-	else
-		note_free(job, use.draw_w, since_us);
-}
-
 /* The baseline in use follows what is known, in steps. */
 static void follow(ww_control *c, struct job *job)
 {
@@ -124,12 +96,17 @@ static void follow(ww_control *c, struct job *job)
 	c->ready_changed = true;
 }
 
-void watch_demand(ww_control *c, int64_t since_us)
+void watch_demand(ww_control *c, struct job *job, struct use use)
 {
-	for (uint32_t j = 0; j < c->n_jobs; j++) {
-		if (!c->jobs[j]->told.has_curve)
-			continue;
-		watch(c, c->jobs[j], since_us);
-		follow(c, c->jobs[j]);
+	struct demand *d = &job->demand;
+	if (!job->told.has_curve)
+		return;
+	if (!isnan(use.draw_w)) {
+		d->used_frac = d->used_frac > 0 ? d->used_frac + (float)SETTLED * (use.frac - d->used_frac) : use.frac;
+		if (use.frac > (float)HOLDS || d->used_frac > (float)HOLDS)
+			note_held(job, c->since_us);
+		else
+			note_free(job, use.draw_w, c->since_us);
 	}
+	follow(c, job);
 }

@@ -173,21 +173,32 @@ static double rate_of(const struct node *node, const struct job *job)
 	return rate;
 }
 
+static void add_use(const ww_control *c, const struct gpu *gpu, struct use *use)
+{
+	if (!is_ready(c, gpu) || isnan(gpu->draw_w) || isnan(gpu->enforced_w))
+		return;
+	use->draw_w = most_known(use->draw_w, gpu->draw_w);
+	use->frac = most_known(use->frac, gpu->draw_w / gpu->enforced_w);
+}
+
 /* Draw and rate of each job as measured, and its curve where none was told. */
 static void watch_jobs(ww_control *c)
 {
 	for (uint32_t j = 0; j < c->n_jobs; j++) {
 		struct job *job = c->jobs[j];
 		double draw_w = 0, ceiling_w = 0, tps = job->n_gpus == job->n_told ? 0 : (double)NAN;
+		struct use use = {NAN, NAN};
 		const struct gpu *last = NULL;
 		for (uint32_t k = 0; k < job->n_gpus; k++) {
 			const struct gpu *gpu = &c->gpus[job->gpus[k]];
+			add_use(c, gpu, &use);
 			draw_w += gpu->draw_w > gpu->ceiling_w ? gpu->ceiling_w : gpu->draw_w;
 			ceiling_w = most(ceiling_w, gpu->ceiling_w);
 			if (!last || last->node != gpu->node)
 				tps += rate_of(&c->nodes[gpu->node], job);
 			last = gpu;
 		}
+		watch_demand(c, job, use);
 		smooth(&job->draw_w, job->n_gpus ? draw_w / job->n_gpus : (double)NAN);
 		smooth(&job->rate_tps, counted(tps, job->tps, job->seen_tps));
 		job->tps = tps;
