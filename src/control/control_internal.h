@@ -141,8 +141,9 @@ struct row {
 	double slow_draw_w; /* smoothed over about a minute, NAN = none */
 	double from_w;      /* the same in use: moves in steps */
 	double over_w; /* by which charges were above what was divided, for long: limits that hang, draws above limits */
-	int64_t over_us; /* when that was looked at last */
-	double lag_w;    /* draw that what follows late may still be following, NAN = none */
+	int64_t over_us;     /* since when charges are, or since it was looked at last */
+	double over_offer_w; /* the offer then */
+	double lag_w;        /* draw that what follows late may still be following, NAN = none */
 	struct span {
 		int64_t number;                   /* of the span of wall time */
 		double power_w, beside_w, draw_w; /* sums: of readings, of the draws of their moments, of all draws */
@@ -151,11 +152,12 @@ struct row {
 	/* Of this step. */
 	double budget_w, guard_w; /* at `boundary`; INFINITY = none */
 	uint8_t boundary;
-	double offer_w;  /* watts that its GPUs may be charged with in all, INFINITY = any */
-	double charge_w; /* of its GPUs now */
-	double full_w;   /* of its GPUs at what they may have where no budget binds */
-	double fixed_w;  /* of those that no job is divided for */
-	double low_w;    /* of its GPUs once all that can be steered soon are at their lowest limits */
+	double offer_w;   /* watts that its GPUs may be charged with in all, INFINITY = any */
+	double charge_w;  /* of its GPUs now */
+	double full_w;    /* of its GPUs at what they may have where no budget binds */
+	double fixed_w;   /* of those that no job is divided for */
+	double steered_w; /* of those that jobs are divided for, at their lowest limits */
+	double low_w;     /* of its GPUs once all that can be steered soon are at their lowest limits */
 	bool binds;
 	double lean_part;     /* of what its GPUs have more than their shares, that it can carry */
 	uint16_t binds_ahead; /* one bit per moment */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where every GPU should go. Rows that could not carry all their GPUs at the limits they have without a budget bind; the
- * jobs on them share what is left by the allocator: the equal cut at once after news, better divisions over the next steps. A GPU without a job
- * on a binding row goes to its lowest limit. Nodes that cannot be steered keep their charge, and the rest is divided
- * among the others.
+ * jobs on them share what is left by the allocator: the equal cut at once after news, better divisions over the next steps.
+ * A GPU without a job on a binding row goes to its lowest limit. Nodes that cannot be steered keep their charge, and the
+ * rest is divided among the others.
  *
  * Each division starts from its problem alone, not from earlier prices, so that a saved problem gives the same division.
  */
@@ -122,18 +122,20 @@ static void watch_rows(ww_control *c)
 {
 	for (uint32_t r = 0; r < c->n_rows; r++) {
 		struct row *row = &c->rows[r];
-		double free_w = row->offer_w - row->charge_w;
+		double free_w = row->offer_w - row->charge_w, most_w = row->offer_w - row->fixed_w - row->steered_w;
 		bool lacks = free_w < -MARGIN * row->charge_w;
 		bool gives = row->over_w > 0 && free_w >= least(GIVES * row->offer_w, 0.9 * row->over_w);
-		if (!row->binds)
-			row->over_w = 0;
-		if (!row->binds || (!lacks && !gives)) {
+		bool counts = row->binds && (lacks || gives) && row->offer_w >= (1 - LITTLE) * row->over_offer_w;
+		int64_t wait_us = c->config.settle_us + (lacks && row->over_w > 0 ? AGAIN_US : OVER_US);
+		bool waits = counts && c->now.mono_us - row->over_us < wait_us;
+		if (counts && !waits)
+			row->over_w -= lacks ? OVER_MORE * free_w : free_w;
+		if (!waits) {
 			row->over_us = c->now.mono_us;
-		} else if (c->now.mono_us - row->over_us >=
-		           c->config.settle_us + (lacks && row->over_w > 0 ? AGAIN_US : OVER_US)) {
-			row->over_w = most(0, row->over_w - (lacks ? OVER_MORE * free_w : free_w));
-			row->over_us = c->now.mono_us;
+			row->over_offer_w = row->offer_w;
 		}
+		/* Where all are at their lowest limits nothing is left to hold back. */
+		row->over_w = row->binds ? most(0, least(row->over_w, most_w)) : 0;
 	}
 }
 
@@ -143,22 +145,25 @@ static void take_stock(ww_control *c)
 	for (uint32_t j = 0; j < c->n_jobs; j++)
 		c->jobs[j]->divided = false;
 	for (uint32_t r = 0; r < c->n_rows; r++)
-		c->rows[r].fixed_w = c->rows[r].low_w = 0;
+		c->rows[r].fixed_w = c->rows[r].low_w = c->rows[r].steered_w = 0;
 	for (uint32_t n = 0; n < c->n_nodes; n++) {
 		const struct node *node = &c->nodes[n];
 		bool binds = node_binds(c, node);
-		double w = 0, low_w = 0;
+		double w = 0, low_w = 0, steered_w = 0;
 		for (uint32_t i = 0; i < node->config.n_gpus; i++) {
 			const struct gpu *gpu = &c->gpus[node->first_gpu + i];
 			bool ready = is_ready(c, gpu);
 			low_w += is_ready_soon(c, gpu) && !gpu->stuck ? node->config.min_w : gpu->charge_w;
-			if (ready && gpu->job)
+			if (ready && gpu->job) {
 				gpu->job->divided |= binds;
-			else
+				steered_w += node->config.min_w;
+			} else {
 				w += ready ? node->config.min_w : gpu->charge_w;
+			}
 		}
 		for (uint32_t l = 0; l < node->config.n_loads; l++) {
 			c->rows[node->config.loads[l].row].fixed_w += node->config.loads[l].frac * w;
+			c->rows[node->config.loads[l].row].steered_w += node->config.loads[l].frac * steered_w;
 			c->rows[node->config.loads[l].row].low_w += node->config.loads[l].frac * low_w;
 		}
 	}
@@ -633,8 +638,8 @@ void divide(ww_control *c)
 {
 	watch_jobs(c);
 	find_binding(c);
-	watch_rows(c);
 	take_stock(c);
+	watch_rows(c);
 	divide_jobs(c);
 	lean_jobs(c);
 	look_ahead(c);

@@ -92,6 +92,7 @@ static void fresh_row(struct row *row, const struct ww_row *config)
 	                    .draw_w = NAN,
 	                    .slow_draw_w = NAN,
 	                    .lag_w = NAN,
+	                    .over_offer_w = INFINITY,
 	                    .budget_w = INFINITY,
 	                    .offer_w = INFINITY};
 }

@@ -133,6 +133,7 @@ static void put_row(struct ww_buf *b, const struct row *r)
 	ww_buf_f64(b, r->lag_w);
 	ww_buf_f64(b, r->over_w);
 	ww_buf_i64(b, r->over_us);
+	ww_buf_f64(b, r->over_offer_w);
 	ww_buf_f64(b, r->charge_w);
 	for (uint32_t i = 0; i < SPANS; i++) {
 		ww_buf_i64(b, r->spans[i].number);
@@ -425,6 +426,7 @@ static void get_row(struct ww_read *r, struct row *row)
 	row->lag_w = ww_read_f64(r);
 	row->over_w = ww_read_f64(r);
 	row->over_us = get_time(r);
+	row->over_offer_w = ww_read_f64(r);
 	row->charge_w = ww_read_f64(r);
 	for (uint32_t i = 0; i < SPANS; i++) {
 		row->spans[i].number = get_time(r);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Budgets over time. An event's budget falls from its base to its limit over the ramp down, stays, and rises to the base
- * again over the ramp up, in stairs that stay below the straight ramp; before and after there is none. A protection event knows no ramps. On a row the least of all
- * events and of the row's own limit counts, and it counts early enough for the draw to have followed when it starts.
+ * again over the ramp up, in stairs that stay below the straight ramp; before and after there is none. A protection event
+ * knows no ramps. On a row the least of all events and of the row's own limit counts, and it counts early enough for the
+ * draw to have followed when it starts.
  */
 #include "control/control_internal.h"
 

@@ -527,6 +527,24 @@ static void boards_that_draw_more_than_their_limits_go_lower(void **state)
 	tear_down(&r);
 }
 
+/* What was missing while all were at their lowest limits is not held back once there are watts again. */
+static void after_an_event_that_could_not_be_kept_all_rise_at_once(void **state)
+{
+	struct rig r;
+	(void)state;
+	set_up(&r);
+	struct ww_event event = event_of(&r, 1, SITE, 1000);
+	put(&r, WW_INPUT_EVENT, &event);
+	run(&r, 600);
+	assert_true(r.row[0].missing_w > 199);
+	event.version = 2;
+	event.limit_w = 4000;
+	put(&r, WW_INPUT_EVENT, &event);
+	run(&r, 30);
+	assert_true(r.row[0].charge_w > 3980);
+	tear_down(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -552,6 +570,7 @@ int main(void)
 		cmocka_unit_test(every_reason_has_its_words),
 		cmocka_unit_test(what_does_not_come_down_others_make_up_for),
 		cmocka_unit_test(boards_that_draw_more_than_their_limits_go_lower),
+		cmocka_unit_test(after_an_event_that_could_not_be_kept_all_rise_at_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
