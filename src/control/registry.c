@@ -335,7 +335,7 @@ ww_status make_room(ww_control *c, struct ww_error *err)
 	                                    .nodes = room_for(c->n_nodes, have.nodes),
 	                                    .gpus = room_for(c->n_gpus, have.gpus),
 	                                    .events = room_for(c->n_events, have.events)};
-	if (memcmp(&room, &have, sizeof room) != 0) {
+	if (!c->wanted_rows || memcmp(&room, &have, sizeof room) != 0) { /* also for nothing at all */
 		ww_status status = grow_all(c, &room) ? grow_divisions(c, &room, err) : WW_ERR_NOMEM;
 		if (status)
 			return ww_fail(err, WW_ERR_NOMEM, "out of memory for %zu jobs on %zu rows", room.jobs,
