@@ -116,7 +116,7 @@ void ww_faults_measure(const struct ww_scene *scene, struct ww_run *run, const w
                        const struct ww_world_second *s)
 {
 	const struct ww_scenario *scenario = scene->scenario;
-	uint32_t second = (uint32_t)(s->at_us / WW_SECOND_US) - 1;
+	uint32_t second = ww_second_of(s);
 	for (size_t i = 0; i < scenario->n_faults; i++)
 		measure(scene, i, &run->faults[i], world, s);
 	/* A second ends with the caps of the next one. */

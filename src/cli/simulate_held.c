@@ -27,7 +27,7 @@ void ww_held_measure(const struct ww_scene *scene, struct ww_run *run, const ww_
 {
 	const struct ww_scenario *scenario = scene->scenario;
 	size_t event = ww_scene_main_event(scene);
-	uint32_t second = (uint32_t)(s->at_us / WW_SECOND_US) - 1;
+	uint32_t second = ww_second_of(s);
 	const struct ww_event_run *e = event < run->n_events ? &run->events[event] : NULL;
 	bool during = e && second >= e->from && second < e->end, last = second + 1 == run->seconds;
 	for (uint32_t n = 0; run->held && s->decision && n < scenario->n_nodes; n++) {

@@ -44,6 +44,15 @@ void ww_scene_tell_truth(struct ww_scene *scene, bool truth);
 
 /* ---- simulate_run.c ------------------------------------------------------------------------------------------------ */
 
+/* The virtual second that has just been lived, from 0 on. */
+static inline uint32_t ww_second_of(const struct ww_world_second *s)
+{
+	return (uint32_t)(s->at_us / WW_SECOND_US) - 1;
+}
+
+/* The ramp down that counts: protection events know none. */
+int64_t ww_ramp_down_us(const struct ww_scenario_event *told);
+
 /* What a job did in one window of time. */
 struct ww_job_mean {
 	double tps;    /* sum over the seconds in which it ran */

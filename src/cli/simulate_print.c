@@ -93,7 +93,7 @@ static const char *when(double from_start_s, char out[WW_TEXT_TIME])
 /* "5 min"; nothing without a ramp. */
 static const char *ramp(const struct ww_event_run *e, double until_s, char out[WW_TEXT_TIME + 32])
 {
-	int64_t ramp_s = e->told->cls == WW_CLASS_PROTECTION ? 0 : e->told->ramp_down_us / WW_SECOND_US;
+	int64_t ramp_s = ww_ramp_down_us(e->told) / WW_SECOND_US;
 	out[0] = '\0';
 	if (ramp_s > 0)
 		snprintf(out, WW_TEXT_TIME + 32, ", %s a ramp of %lld %s", until_s < (double)ramp_s ? "in" : "after",

@@ -35,7 +35,7 @@ static uint32_t seconds_up(int64_t us)
 	return (uint32_t)((us + WW_SECOND_US - 1) / WW_SECOND_US);
 }
 
-static int64_t ramp_down_of(const struct ww_scenario_event *e)
+int64_t ww_ramp_down_us(const struct ww_scenario_event *e)
 {
 	return e->cls == WW_CLASS_PROTECTION ? 0 : e->ramp_down_us;
 }
@@ -70,7 +70,7 @@ static void time_event(const struct ww_scene *scene, uint32_t seconds, struct ww
 {
 	const struct ww_scenario_event *told = e->told;
 	int64_t end_us = told->cancelled && told->at_us < told->end_us ? told->at_us : told->end_us;
-	int64_t ramp_us = ramp_down_of(told), told_us = announced_us(told);
+	int64_t ramp_us = ww_ramp_down_us(told), told_us = announced_us(told);
 	int64_t from_us = told->start_us + (ramp_us > 0 ? ramp_us : grace_us(scene));
 	int64_t begins_us = told->start_us - scene->config.settle_us - LEAD_MORE_US;
 	if (told_us > told->start_us && told_us + grace_us(scene) > from_us)
@@ -180,7 +180,7 @@ static void measure_event(const struct walk *walk, uint32_t i, const struct ww_w
 {
 	struct ww_event_run *e = &walk->run->events[i];
 	const struct ww_sim_row *row = &walk->scene->rows[e->told->row];
-	uint32_t second = (uint32_t)(s->at_us / WW_SECOND_US) - 1;
+	uint32_t second = ww_second_of(s);
 	hear_of_event(e, i + 1, s->decision);
 	e->led += s->decision && second >= e->announced && second < e->end;
 	e->power_w[second] = ww_plant_row_w(s->plant, e->told->row, e->told->boundary);
@@ -232,7 +232,7 @@ uint32_t ww_settled_s(const struct ww_scene *scene)
 static double over_of(const struct walk *walk, uint32_t r, const struct ww_world_second *s)
 {
 	const struct ww_scenario_row *row = &walk->scene->scenario->rows[r];
-	uint32_t second = (uint32_t)(s->at_us / WW_SECOND_US) - 1;
+	uint32_t second = ww_second_of(s);
 	double over_w = ww_plant_row_w(s->plant, r, row->boundary) - row->limit_w;
 	for (uint32_t i = 0; i < walk->run->n_events; i++) {
 		const struct ww_event_run *e = &walk->run->events[i];
@@ -268,7 +268,7 @@ static void measure_rows(const struct walk *walk, const struct ww_world_second *
 		now->seconds++;
 		if (now->seconds <= settled_s)
 			continue;
-		add_missing(row, now, (uint32_t)(s->at_us / WW_SECOND_US) - 1, now->seconds == settled_s + 1);
+		add_missing(row, now, ww_second_of(s), now->seconds == settled_s + 1);
 		row->most_w = fmax(row->most_w, missing_w);
 	}
 }
@@ -339,7 +339,7 @@ static void add_means(const struct ww_run *run, uint32_t second, uint32_t j, con
 static void measure_jobs(const struct walk *walk, const struct ww_world_second *s)
 {
 	struct ww_run *run = walk->run;
-	uint32_t second = (uint32_t)(s->at_us / WW_SECOND_US) - 1;
+	uint32_t second = ww_second_of(s);
 	memset(walk->node_dips_w, 0, walk->scene->plant.n_nodes * sizeof *walk->node_dips_w);
 	for (uint32_t j = 0; j < run->n_jobs; j++)
 		for (uint32_t k = 0; holds(ww_plant_job_state(s->plant, j)) && k < walk->scene->jobs[j].n_gpus; k++)

@@ -123,7 +123,7 @@ static void print_row(const ww_watch *watch, const struct ww_scene *scene, const
                       const struct ww_world_second *s)
 {
 	size_t event = ww_scene_main_event(scene);
-	uint32_t row = watched_row(run, event), second = (uint32_t)(s->at_us / WW_SECOND_US) - 1;
+	uint32_t row = watched_row(run, event), second = ww_second_of(s);
 	bool told = event < run->n_events;
 	const struct ww_row_decision none = {.non_gpu_w = NAN, .charge_w = NAN, .free_w = NAN, .missing_w = NAN};
 	const struct ww_row_decision *d = s->decision && s->decision->n_rows > row ? &s->decision->rows[row] : &none;
@@ -145,7 +145,7 @@ static void trace(const ww_watch *watch, const struct ww_scene *scene, const str
 {
 	if (s->at_us == WW_SECOND_US)
 		print_head(watch->trace.out, scene);
-	fprintf(watch->trace.out, "%lld", (long long)(s->at_us / WW_SECOND_US) - 1);
+	fprintf(watch->trace.out, "%u", ww_second_of(s));
 	print_row(watch, scene, run, s);
 	for (uint32_t j = 0; j < scene->plant.n_jobs; j++) {
 		const struct ww_sim_job *job = &scene->jobs[j];
@@ -221,7 +221,7 @@ static ww_status watch_second(void *ctx, const struct ww_scene *scene, const str
                               const struct ww_world_second *s, struct ww_error *err)
 {
 	ww_watch *watch = ctx;
-	tell(watch, scene, run, (uint32_t)(s->at_us / WW_SECOND_US) - 1);
+	tell(watch, scene, run, ww_second_of(s));
 	if (watch->division != WW_DIVISION_AUTO)
 		return WW_OK;
 	if (watch->trace.out)

@@ -297,7 +297,7 @@ const struct ww_decision *ww_control_step(ww_control *c, struct ww_now now)
 	update_draws(c);
 	remember_draws(c);
 	c->since_us = since_us;
-	update_lags(c, since_us);
+	update_lags(c);
 	update_budgets(c);
 	divide(c);
 	give_orders(c);

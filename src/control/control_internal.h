@@ -273,6 +273,18 @@ static inline bool is_ready(const ww_control *c, const struct gpu *gpu)
 	return !c->nodes[gpu->node].silent && gpu->managed;
 }
 
+/* So few watts are free on a row that some are missing, beyond rounding. */
+static inline bool is_lack(const struct row *row, double free_w)
+{
+	return free_w < -MARGIN * row->charge_w;
+}
+
+/* A job counts with less than its curve says, by what it draws. */
+static inline bool is_clamped(const struct job *job)
+{
+	return job->told.has_curve && job->curve.p0_w < job->told.curve.p0_w;
+}
+
 /* fminf and fmaxf, which are calls; NAN counts as nothing. */
 static inline float least_known(float a, float b)
 {
@@ -360,8 +372,7 @@ ww_status take_meter(ww_control *c, const struct ww_meter *meter, struct ww_now 
 /* A new leader takes the last bounds for old unless readings come by the end of its greetings. */
 void wait_for_meters(ww_control *c);
 void update_draws(ww_control *c);
-/* The last step was since_us ago. */
-void update_lags(ww_control *c, int64_t since_us);
+void update_lags(ww_control *c);
 /* Non-GPU power of a row at a boundary if its GPUs are charged with `charge_w`. */
 double non_gpu_at(const struct row *row, int boundary, double charge_w);
 /* The largest charge of GPUs with which a budget at this boundary is kept. */
@@ -381,6 +392,8 @@ struct baseline baseline_of(const struct row *row, int boundary, int64_t wall_us
 ww_status take_event(ww_control *c, const struct ww_event *told, struct ww_now at, struct ww_error *err);
 /* Fills budget, boundary, guard and offer of all rows. */
 void update_budgets(ww_control *c);
+/* A budget counts that long before it starts. */
+int64_t lead_us(const ww_control *c);
 /* The offers of all rows for the least budget in [from, to], wall time. */
 void offers_between(const ww_control *c, int64_t from_us, int64_t to_us, struct ww_alloc_row *out);
 enum ww_event_state event_state(const struct event *event, int64_t wall_us);

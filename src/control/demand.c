@@ -45,11 +45,6 @@ static bool is_cut(const struct job *job)
 	return job->divided && job->cut_frac >= NO_CUT;
 }
 
-static bool is_clamped(const struct job *job)
-{
-	return job->curve.p0_w < job->told.curve.p0_w;
-}
-
 /* A cap holds it. One that is not meant to cut it says that it wants more than was seen. One that is meant to says nothing, so
  * now and then it gets what its curve says, for as long as it takes to see what it draws then. */
 static void note_held(struct job *job, int64_t since_us)

@@ -123,7 +123,7 @@ static void watch_rows(ww_control *c)
 	for (uint32_t r = 0; r < c->n_rows; r++) {
 		struct row *row = &c->rows[r];
 		double free_w = row->offer_w - row->charge_w, most_w = row->offer_w - row->fixed_w - row->steered_w;
-		bool lacks = free_w < -MARGIN * row->charge_w;
+		bool lacks = is_lack(row, free_w);
 		bool gives = row->over_w > 0 && free_w >= least(GIVES * row->offer_w, 0.9 * row->over_w);
 		bool counts = row->binds && (lacks || gives) && row->offer_w >= (1 - LITTLE) * row->over_offer_w;
 		int64_t wait_us = c->config.settle_us + (lacks && row->over_w > 0 ? AGAIN_US : OVER_US);
@@ -259,7 +259,7 @@ static double promised(const struct job *job)
 {
 	const struct ww_curve *k = &job->curve, *told = &job->told.curve;
 	double promise = job->told.floor_frac;
-	if (!job->told.has_curve || k->p0_w >= told->p0_w || promise <= 0)
+	if (!is_clamped(job) || promise <= 0)
 		return promise;
 	double least_w = told->p0_w * (1 - ww_curve_cut_at_loss(told, 1 - promise));
 	return 1 - ww_curve_loss(k, most(0, 1 - least_w / k->p0_w));
@@ -499,9 +499,8 @@ static void sum_soon(const ww_control *c, double *row_w)
 static void divide_at(ww_control *c, uint32_t k, const double *fixed_w)
 {
 	struct problem *p = &c->ahead_problem;
-	int64_t lead_us = c->config.settle_us + LEAD_EXTRA_US;
 	bool holds = c->ahead[k].at_us <= c->now.wall_us;
-	offers_between(c, c->ahead[k].at_us + lead_us, c->ahead[k].until_us, p->rows);
+	offers_between(c, c->ahead[k].at_us + lead_us(c), c->ahead[k].until_us, p->rows);
 	for (uint32_t r = 0; r < c->n_rows; r++) {
 		/* What holds already binds where a step may not have been done yet. */
 		bool binds = p->rows[r].budget_w < (holds ? c->rows[r].charge_w : c->rows[r].full_w);

@@ -135,20 +135,32 @@ static void take_states(ww_control *c, struct node *node, const struct ww_gpu_st
 }
 
 /* NAN where it is not known, or what no node can do for one job. */
-static float rate_of(const struct ww_reading *reading)
+static float believable_rate(const struct ww_reading *reading)
 {
 	float tps = value_or_nan(reading);
 	return tps == 0 || (tps >= LEAST_TPS && tps <= MOST_TPS) ? tps : NAN;
 }
 
+/* What all messages of nodes have; how many GPUs there are states of. */
+struct said {
+	const struct ww_envelope *from;
+	const struct ww_gpu_state *gpus;
+	uint32_t n_gpus;
+};
+
+/* The node, where the message is news of it; NULL else. */
+static ww_status hear(ww_control *c, struct said said, struct node **out, struct ww_error *err)
+{
+	ww_status status = check_states(said.gpus, said.n_gpus, err);
+	return status ? status : take_envelope(c, said.from, said.n_gpus, out, err);
+}
+
 ww_status take_sample(ww_control *c, const struct ww_sample *sample, struct ww_error *err)
 {
-	struct node *node;
+	struct node *node = NULL;
 	ww_status status = ww_check_sample(sample, err);
 	if (!status)
-		status = check_states(sample->gpus, sample->n_gpus, err);
-	if (!status)
-		status = take_envelope(c, &sample->from, sample->n_gpus, &node, err);
+		status = hear(c, (struct said){&sample->from, sample->gpus, sample->n_gpus}, &node, err);
 	if (status || !node)
 		return status;
 	take_states(c, node, sample->gpus);
@@ -157,18 +169,16 @@ ww_status take_sample(ww_control *c, const struct ww_sample *sample, struct ww_e
 	node->heard_us = c->now.mono_us;
 	node->n_rates = sample->n_jobs;
 	for (uint32_t i = 0; i < sample->n_jobs; i++)
-		node->rates[i] = (struct rate){sample->jobs[i].job, rate_of(&sample->jobs[i].tps)};
+		node->rates[i] = (struct rate){sample->jobs[i].job, believable_rate(&sample->jobs[i].tps)};
 	return WW_OK;
 }
 
 ww_status take_ack(ww_control *c, const struct ww_ack *ack, struct ww_error *err)
 {
-	struct node *node;
+	struct node *node = NULL;
 	ww_status status = ww_check_ack(ack, err);
 	if (!status)
-		status = check_states(ack->gpus, ack->n_gpus, err);
-	if (!status)
-		status = take_envelope(c, &ack->from, ack->n_gpus, &node, err);
+		status = hear(c, (struct said){&ack->from, ack->gpus, ack->n_gpus}, &node, err);
 	if (!status && node)
 		take_states(c, node, ack->gpus);
 	return status;
@@ -176,12 +186,10 @@ ww_status take_ack(ww_control *c, const struct ww_ack *ack, struct ww_error *err
 
 ww_status take_hello(ww_control *c, const struct ww_hello *hello, struct ww_error *err)
 {
-	struct node *node;
+	struct node *node = NULL;
 	ww_status status = ww_check_hello(hello, err);
 	if (!status)
-		status = check_states(hello->gpus, hello->n_gpus, err);
-	if (!status)
-		status = take_envelope(c, &hello->from, hello->n_gpus, &node, err);
+		status = hear(c, (struct said){&hello->from, hello->gpus, hello->n_gpus}, &node, err);
 	if (status || !node)
 		return status;
 	for (uint32_t i = 0; i < hello->n_gpus; i++) {

@@ -77,6 +77,11 @@ void remember_draws(ww_control *c)
 	}
 }
 
+static double mean_of(double sum, uint32_t n)
+{
+	return n ? sum / n : (double)NAN;
+}
+
 static bool is_recent(const struct span *span, int64_t wall_us)
 {
 	return span->number > wall_us / SPAN_US - SPANS && span->number <= wall_us / SPAN_US;
@@ -99,20 +104,19 @@ static struct shown shown_lately(const struct row *row, int64_t wall_us)
 		sum.power_w += span->power_w / span->n;
 		sum.draw_w += span->beside_w / span->n_beside;
 	}
-	return (struct shown){n ? sum.power_w / n : (double)NAN, n ? sum.draw_w / n : (double)NAN};
+	return (struct shown){mean_of(sum.power_w, n), mean_of(sum.draw_w, n)};
 }
 
 /* Mean power in a span; of moments in which the meter said nothing, by what the GPUs drew. NAN: nothing is known. */
 static double power_in(const struct row *row, int boundary, const struct span *span, struct shown shown)
 {
-	double draw_w = span->n_draws ? span->draw_w / span->n_draws : (double)NAN;
+	double draw_w = mean_of(span->draw_w, span->n_draws);
 	if (boundary == WW_BOUNDARY_GPU)
 		return draw_w;
 	if (boundary != row->config.meter_boundary)
 		return draw_w + row->config.fixed_w[boundary] + row->config.follow[boundary] * draw_w;
 	if (span->n)
-		shown = (struct shown){span->power_w / span->n,
-		                       span->n_beside ? span->beside_w / span->n_beside : (double)NAN};
+		shown = (struct shown){mean_of(span->power_w, span->n), mean_of(span->beside_w, span->n_beside)};
 	double more_w = (1 + row->config.follow[boundary]) * (draw_w - shown.draw_w);
 	return span->n && isnan(more_w) ? shown.power_w : shown.power_w + more_w;
 }
@@ -170,7 +174,7 @@ static void remember_power(struct row *row, double power_w, double draw_w, int64
 static void take_late(struct row *row, const struct ww_reading *power_w, int64_t wall_us)
 {
 	const struct span *span = span_at(row, wall_us);
-	double draw_w = span->n_draws ? span->draw_w / span->n_draws : (double)NAN;
+	double draw_w = mean_of(span->draw_w, span->n_draws);
 	if (is_plausible(power_w->value, draw_w))
 		remember_power(row, power_w->value, draw_w, wall_us);
 }
@@ -245,9 +249,9 @@ void wait_for_meters(ww_control *c)
 			c->rows[r].bound_us = latest_us;
 }
 
-void update_lags(ww_control *c, int64_t since_us)
+void update_lags(ww_control *c)
 {
-	double decay = exp(-(double)since_us / LAG_US);
+	double decay = exp(-(double)c->since_us / LAG_US);
 	for (uint32_t r = 0; r < c->n_rows; r++) {
 		struct row *row = &c->rows[r];
 		row->bound_is_old = c->now.mono_us - row->bound_us > OLD_US;

@@ -30,7 +30,7 @@ static void count_free(ww_control *c)
 static bool is_short(const ww_control *c, const struct node *node)
 {
 	for (uint32_t l = 0; l < node->config.n_loads; l++)
-		if (c->row_free_w[node->config.loads[l].row] < -MARGIN * c->rows[node->config.loads[l].row].charge_w)
+		if (is_lack(&c->rows[node->config.loads[l].row], c->row_free_w[node->config.loads[l].row]))
 			return true;
 	return false;
 }

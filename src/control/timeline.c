@@ -238,7 +238,7 @@ static double row_offer(const ww_control *c, const struct row *row, int64_t from
 	return offer_w;
 }
 
-static int64_t lead_us(const ww_control *c)
+int64_t lead_us(const ww_control *c)
 {
 	return c->config.settle_us + LEAD_EXTRA_US;
 }

@@ -8,8 +8,7 @@
 
 #define BUFFER_SIZE (2 * WW_CSV_LINE_MAX)
 
-/* Bytes of the blank that begins here: space, tab or U+00A0; 0 when it is none. */
-static size_t blank(const char *text)
+size_t ww_blank(const char *text)
 {
 	if (*text == ' ' || *text == '\t')
 		return 1;
@@ -18,7 +17,7 @@ static size_t blank(const char *text)
 
 static char *skip_blanks(char *text)
 {
-	for (size_t n; (n = blank(text)) > 0;)
+	for (size_t n; (n = ww_blank(text)) > 0;)
 		text += n;
 	return text;
 }
@@ -28,43 +27,15 @@ char *ww_trim(char *text)
 	text = skip_blanks(text);
 	size_t length = strlen(text);
 	for (;;) {
-		if (length > 0 && blank(text + length - 1) == 1)
+		if (length > 0 && ww_blank(text + length - 1) == 1)
 			length--;
-		else if (length > 1 && blank(text + length - 2) == 2)
+		else if (length > 1 && ww_blank(text + length - 2) == 2)
 			length -= 2;
 		else
 			break;
 	}
 	text[length] = '\0';
 	return text;
-}
-
-/* Copies the next word, shortened, and returns what stands behind it. */
-static const char *take_word(const char *text, char *to, size_t size)
-{
-	char word[64];
-	size_t n = 0, length = 0;
-	while ((n = blank(text)) > 0)
-		text += n;
-	for (; *text && blank(text) == 0; text++)
-		if (length + 1 < sizeof word)
-			word[length++] = *text;
-	word[length] = '\0';
-	ww_shorten(to, size, word);
-	return text;
-}
-
-bool ww_mark_read(const char *comment, struct ww_mark *out)
-{
-	static const char *const kinds[] = {"sweep", "cluster", "scenario", "config"};
-	char name[16];
-	comment = take_word(comment, name, sizeof name);
-	comment = take_word(comment, out->kind, sizeof out->kind);
-	(void)take_word(comment, out->version, sizeof out->version);
-	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-		if (strcmp(name, "wattweir") == 0 && strcmp(out->kind, kinds[i]) == 0)
-			return *out->version != '\0';
-	return false;
 }
 
 void ww_shorten(char *to, size_t size, const char *text)

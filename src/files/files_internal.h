@@ -40,6 +40,11 @@ ww_status ww_csv_fail(const struct ww_csv *csv, struct ww_error *err, ww_status 
 /* `text` without blanks (space, tab, U+00A0) at its ends; cuts the text in place. */
 char *ww_trim(char *text);
 
+/* Bytes of the blank that begins here: space, tab or U+00A0; 0 when it is none. */
+size_t ww_blank(const char *text);
+
+/* ---- mark.c ---------------------------------------------------------------------------------------------------------- */
+
 /* What a comment says of its file. */
 struct ww_mark {
 	char kind[16], version[24]; /* shortened where longer */

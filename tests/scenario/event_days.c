@@ -17,8 +17,8 @@
  * --all: a line for every day, not only for those that fail. --tell: and a table of its jobs.
  */
 #include "day.h"
+#include "read_count.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -413,14 +413,6 @@ static bool work_in_processes(const struct options *o, struct sums *sums)
 }
 
 /* ---- Program ---------------------------------------------------------------------------------------------------------- */
-
-static bool read_count(const char *text, uint64_t *out)
-{
-	char *end;
-	errno = 0;
-	*out = strtoull(text, &end, 10);
-	return !errno && *text >= '0' && *text <= '9' && !*end;
-}
 
 static bool read_options(int argc, char **argv, struct options *o)
 {

@@ -4,9 +4,9 @@
  * in them and checks them in every second. Exit 1 when limits in force were above charges (a) or charges above budgets (b).
  * With --trace the first schedule is told second by second around its first breach.
  */
+#include "read_count.h"
 #include "schedule.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -252,14 +252,6 @@ static void report(const struct options *o, const struct tally *t)
 		       (unsigned long long)t->first_c_seed, 100 * t->worst_c_frac);
 	if (t->failed)
 		printf("first failure: %s\n", t->failure);
-}
-
-static bool read_count(const char *text, uint64_t *out)
-{
-	char *end;
-	errno = 0;
-	*out = strtoull(text, &end, 10);
-	return !errno && *text >= '0' && *text <= '9' && !*end;
 }
 
 static bool read_options(int argc, char **argv, struct options *o)

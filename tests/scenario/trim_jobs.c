@@ -5,6 +5,7 @@
  * Beside it the best trim of the same chips, exactly. Exit 1 when the gains are not what is promised.
  */
 #include "cli/world_internal.h"
+#include "read_count.h"
 #include "sim/sim_internal.h"
 
 #include <math.h>
@@ -249,13 +250,6 @@ static bool try_all(const struct options *o, uint32_t n_gpus, double gain_sd)
 		add(&sums, &r);
 	}
 	return judge(&sums, n_gpus, gain_sd);
-}
-
-static bool read_count(const char *text, uint64_t *out)
-{
-	char *end;
-	*out = strtoull(text, &end, 10);
-	return *text >= '0' && *text <= '9' && !*end;
 }
 
 static bool read_options(int argc, char **argv, struct options *o)

@@ -4,11 +4,16 @@
 
 #define REST_W 1000
 
-static void set_up_metered(struct rig *r)
+static void plan_metered(struct rig *r)
 {
 	plan(r);
 	r->rows[0].has_meter = true;
 	r->rows[0].meter_boundary = WW_BOUNDARY_METER;
+}
+
+static void set_up_metered(struct rig *r)
+{
+	plan_metered(r);
 	r->rest_w = REST_W;
 	begin(r);
 	for (int n = 0; n < NODES; n++)
@@ -86,9 +91,7 @@ static void a_meter_that_was_always_late_gives_a_baseline(void **state)
 {
 	struct rig r;
 	(void)state;
-	plan(&r);
-	r.rows[0].has_meter = true;
-	r.rows[0].meter_boundary = WW_BOUNDARY_METER;
+	plan_metered(&r);
 	begin(&r);
 	adopt(&r);
 	for (int i = 0; i < 300; i++) {
@@ -146,9 +149,7 @@ static void a_few_seconds_of_readings_say_so(void **state)
 {
 	struct rig r;
 	(void)state;
-	plan(&r);
-	r.rows[0].has_meter = true;
-	r.rows[0].meter_boundary = WW_BOUNDARY_METER;
+	plan_metered(&r);
 	begin(&r);
 	adopt(&r);
 	r.rest_w = REST_W;
