@@ -167,8 +167,9 @@ bool node_manages(const ww_node *node, const struct gpu *gpu)
 /* Where the limit is not known now, by the lower of what was found last and what was written since. */
 static bool is_raise(const struct gpu *gpu)
 {
-	bool known = ww_reading_known(&gpu->enforced);
-	float from_w = known || isnan(gpu->found_w) ? gpu->enforced.value : fminf(gpu->found_w, gpu->requested_w);
+	float from_w = isnan(gpu->found_w) ? NAN : fminf(gpu->found_w, gpu->requested_w);
+	if (ww_reading_known(&gpu->enforced)) /* a stale one has a value too */
+		from_w = gpu->enforced.value;
 	return !(gpu->due_w <= from_w);
 }
 
